@@ -14,16 +14,16 @@ using namespace spmd::aten;
 double spmd::aten::noFlops(Operation *) { return 0; }
 
 double spmd::aten::resultElements(Operation *op, double each) {
-  return op->getNumResults() ? each * tensorType(op->getResult(0)).getNumElements() : 0;
+  return op->getNumResults() ? each * typeOf(op->getResult(0)).getNumElements() : 0;
 }
 
 double spmd::aten::operandElements(Operation *op, double each) {
-  return op->getNumOperands() ? each * tensorType(op->getOperand(0)).getNumElements() : 0;
+  return op->getNumOperands() ? each * typeOf(op->getOperand(0)).getNumElements() : 0;
 }
 
 double spmd::aten::contractionFlops(Operation *op) {
   Value left = op->getOperand(op->getNumOperands() - 2);
-  return resultElements(op, 2.0 * tensorType(left).getShape().back());
+  return resultElements(op, 2.0 * typeOf(left).getShape().back());
 }
 
 double spmd::aten::groupedFlops(Operation *op) {
@@ -31,15 +31,15 @@ double spmd::aten::groupedFlops(Operation *op) {
   Value columns = op->getResult(0);
   if (outer)
     columns = outer.getOther();
-  return operandElements(op, 2.0 * tensorType(columns).getShape().back());
+  return operandElements(op, 2.0 * typeOf(columns).getShape().back());
 }
 
 double spmd::aten::convolutionFlops(Operation *op) {
   auto backward = dyn_cast<ConvolutionBackwardOp>(op);
   auto forward = dyn_cast<ConvolutionOp>(op);
-  RankedTensorType weight = tensorType(backward ? backward.getWeight() : forward.getWeight());
-  RankedTensorType input = tensorType(backward ? backward.getInput() : forward.getInput());
-  RankedTensorType output = tensorType(backward ? backward.getGradOutput() : forward.getResult());
+  RankedTensorType weight = typeOf(backward ? backward.getWeight() : forward.getWeight());
+  RankedTensorType input = typeOf(backward ? backward.getInput() : forward.getInput());
+  RankedTensorType output = typeOf(backward ? backward.getGradOutput() : forward.getResult());
   // Each window meets the weight of its group: of the input's windows, for a transposed one of the output's.
   bool transposed = backward ? backward.getTransposed() : forward.getTransposed();
   RankedTensorType windows = transposed ? input : output;
@@ -53,8 +53,8 @@ double spmd::aten::attentionFlops(Operation *op) {
   auto backward = dyn_cast<SdpaBackwardOp>(op);
   Value query = backward ? backward.getQuery() : cast<SdpaOp>(op).getQuery();
   Value value = backward ? backward.getValue() : cast<SdpaOp>(op).getValue();
-  ArrayRef<int64_t> q = tensorType(query).getShape();
-  ArrayRef<int64_t> v = tensorType(value).getShape();
+  ArrayRef<int64_t> q = typeOf(query).getShape();
+  ArrayRef<int64_t> v = typeOf(value).getShape();
   double pairs = static_cast<double>(q[0]) * q[1] * q[2] * v[2];
   double perPair = backward ? 2.0 * (3 * q[3] + 2 * v[3]) : 2.0 * (q[3] + v[3]);
   bool causal = cast<BoolAttr>(op->getAttr("is_causal")).getValue();

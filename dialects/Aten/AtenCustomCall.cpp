@@ -5,6 +5,7 @@
 #include "dialects/Aten/AtenLaunch.h"
 #include "dialects/Aten/AtenRules.h"
 #include "dialects/Aten/AtenVerify.h"
+#include "dialects/Aten/TensorType.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -169,7 +170,7 @@ llvm::StringMap<int64_t> spmd::aten::getDimensions(StringRef sharding, ArrayRef<
 }
 
 static SmallVector<ArrayRef<int64_t>> shapesOf(ValueRange values) {
-  return llvm::map_to_vector(values, [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); });
+  return llvm::map_to_vector(values, [](Value value) { return typeOf(value).getShape(); });
 }
 
 static std::optional<ShardingRule> readShardingOf(CustomCallOp call, std::string &error) {

@@ -10,7 +10,7 @@ using namespace spmd::aten;
 LogicalResult spmd::aten::keepAttributes(Operation *, TypeRange) { return success(); }
 
 LogicalResult spmd::aten::keepShape(Operation *op, TypeRange types) {
-  return success(tensorType(op->getResult(0)).getShape() == cast<RankedTensorType>(types.front()).getShape());
+  return success(typeOf(op->getResult(0)).getShape() == cast<RankedTensorType>(types.front()).getShape());
 }
 
 LogicalResult spmd::aten::localizeShape(Operation *op, StringRef attr, TypeRange types) {
@@ -28,7 +28,7 @@ LogicalResult spmd::aten::localizeSlice(Operation *op, TypeRange types) {
   // The dimension the slice is taken from, or put into, as the attributes
   // still know it.
   bool intoResult = isa<SliceBackwardOp, SliceScatterOp>(op);
-  int64_t before = tensorType(op->getResult(0)).getDimSize(dim);
+  int64_t before = typeOf(op->getResult(0)).getDimSize(dim);
   if (result.getDimSize(dim) != before) {
     // Only everything, or whole parts of it that are each cut alike, may have been sharded.
     int64_t local = result.getDimSize(dim);
@@ -53,7 +53,7 @@ LogicalResult spmd::aten::localizeSplit(Operation *op, TypeRange types) {
     op->setAttr("split_sizes", builder.getDenseI64ArrayAttr(sizes));
     return success();
   }
-  int64_t before = tensorType(op->getResult(0)).getDimSize(dim);
+  int64_t before = typeOf(op->getResult(0)).getDimSize(dim);
   if (sizes.front() == before)
     return success();
   int64_t size = cast<IntegerAttr>(op->getAttr("split_size")).getInt();

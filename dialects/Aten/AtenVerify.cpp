@@ -10,19 +10,19 @@ using namespace spmd::aten;
 
 LogicalResult spmd::aten::noConstraints(Operation *) { return success(); }
 
-SmallVector<int64_t> spmd::aten::shapeOf(Value value) { return SmallVector<int64_t>(tensorType(value).getShape()); }
+SmallVector<int64_t> spmd::aten::shapeOf(Value value) { return SmallVector<int64_t>(typeOf(value).getShape()); }
 
 LogicalResult spmd::aten::expectShape(Operation *op, Value value, ArrayRef<int64_t> shape) {
-  if (!value || tensorType(value).getShape() == shape)
+  if (!value || typeOf(value).getShape() == shape)
     return success();
-  return op->emitOpError() << "has " << tensorType(value) << ", expected shape [" << shape << "]";
+  return op->emitOpError() << "has " << typeOf(value) << ", expected shape [" << shape << "]";
 }
 
 /// Shape that `shapes` have together; failure if they do not broadcast.
 static FailureOr<SmallVector<int64_t>> broadcast(OperandRange operands) {
   SmallVector<int64_t> shape;
   for (Value operand : operands) {
-    ArrayRef<int64_t> other = tensorType(operand).getShape();
+    ArrayRef<int64_t> other = typeOf(operand).getShape();
     if (other.size() > shape.size())
       shape.insert(shape.begin(), other.size() - shape.size(), 1);
     for (auto [mine, theirs] : llvm::zip(llvm::reverse(shape), llvm::reverse(other))) {
@@ -38,7 +38,7 @@ static FailureOr<SmallVector<int64_t>> broadcast(OperandRange operands) {
 Type spmd::aten::getResultElementType(Operation *op, ResultType kind) {
   SmallVector<RankedTensorType> tensors;
   for (Value operand : op->getOperands())
-    tensors.push_back(tensorType(operand));
+    tensors.push_back(typeOf(operand));
   if (tensors.empty()) // an op that import has yet to refuse
     return {};
   SmallVector<Attribute> scalars;
@@ -65,7 +65,7 @@ Type spmd::aten::getResultElementType(Operation *op, ResultType kind) {
 }
 
 LogicalResult spmd::aten::verifyPointwise(Operation *op, ResultType kind) {
-  RankedTensorType result = tensorType(op->getResult(0));
+  RankedTensorType result = typeOf(op->getResult(0));
   // C1
   FailureOr<SmallVector<int64_t>> shape = broadcast(op->getOperands());
   if (failed(shape))
@@ -73,8 +73,8 @@ LogicalResult spmd::aten::verifyPointwise(Operation *op, ResultType kind) {
   if (ArrayRef<int64_t>(*shape) != result.getShape())
     return op->emitOpError() << "has result " << result << ", its operands broadcast to shape [" << *shape << "]";
   // C2
-  if (kind == ResultType::selected && !tensorType(op->getOperand(0)).getElementType().isInteger(1))
-    return op->emitOpError() << "has condition " << tensorType(op->getOperand(0)) << ", expected element type i1";
+  if (kind == ResultType::selected && !typeOf(op->getOperand(0)).getElementType().isInteger(1))
+    return op->emitOpError() << "has condition " << typeOf(op->getOperand(0)) << ", expected element type i1";
   Type expected = getResultElementType(op, kind);
   if (result.getElementType() != expected)
     return op->emitOpError() << "has result " << result << ", expected element type " << expected;

@@ -42,8 +42,8 @@ LogicalResult spmd::aten::verifyReduction(Operation *op) {
     if (failed(expectShape(op, result, kept)))
       return failure();
   if (auto dtype = op->getAttrOfType<TypeAttr>("dtype")) // C3
-    if (tensorType(op->getResult(0)).getElementType() != dtype.getValue())
-      return op->emitOpError() << "has result " << tensorType(op->getResult(0)) << ", expected element type "
+    if (typeOf(op->getResult(0)).getElementType() != dtype.getValue())
+      return op->emitOpError() << "has result " << typeOf(op->getResult(0)) << ", expected element type "
                                << dtype.getValue();
   return success();
 }
@@ -61,7 +61,7 @@ LogicalResult spmd::aten::verifyScan(Operation *op) {
 
 LogicalResult spmd::aten::verifyContraction(Operation *op) {
   unsigned count = op->getNumOperands();
-  RankedTensorType left = tensorType(op->getOperand(count - 2)), right = tensorType(op->getOperand(count - 1));
+  RankedTensorType left = typeOf(op->getOperand(count - 2)), right = typeOf(op->getOperand(count - 1));
   int64_t rank = isa<MmOp, AddmmOp>(op) ? 2 : 3;
   if (left.getRank() != rank || right.getRank() != rank || left.getDimSize(rank - 1) != right.getDimSize(rank - 2) ||
       (rank == 3 && left.getDimSize(0) != right.getDimSize(0))) // C1
@@ -71,23 +71,23 @@ LogicalResult spmd::aten::verifyContraction(Operation *op) {
   if (failed(expectShape(op, op->getResult(0), shape))) // C2
     return failure();
   if (count == 3) {
-    RankedTensorType bias = tensorType(op->getOperand(0));
+    RankedTensorType bias = typeOf(op->getOperand(0));
     bool fits = bias.getRank() <= rank;
     for (auto [mine, theirs] : llvm::zip(llvm::reverse(bias.getShape()), llvm::reverse(shape)))
       fits &= mine == theirs || mine == 1;
     if (!fits)
-      return op->emitOpError() << "cannot add " << bias << " to " << tensorType(op->getResult(0));
+      return op->emitOpError() << "cannot add " << bias << " to " << typeOf(op->getResult(0));
   }
   for (Value operand : op->getOperands()) // C3
-    if (tensorType(operand).getElementType() != tensorType(op->getResult(0)).getElementType())
-      return op->emitOpError() << "has " << tensorType(operand) << " and result " << tensorType(op->getResult(0));
+    if (typeOf(operand).getElementType() != typeOf(op->getResult(0)).getElementType())
+      return op->emitOpError() << "has " << typeOf(operand) << " and result " << typeOf(op->getResult(0));
   return success();
 }
 
 LogicalResult spmd::aten::verifyGrouped(Operation *op) {
   auto outer = dyn_cast<GroupedOuterOp>(op);
-  RankedTensorType left = tensorType(op->getOperand(0)), right = tensorType(op->getOperand(1));
-  RankedTensorType groups = tensorType(op->getOperand(2)), result = tensorType(op->getResult(0));
+  RankedTensorType left = typeOf(op->getOperand(0)), right = typeOf(op->getOperand(1));
+  RankedTensorType groups = typeOf(op->getOperand(2)), result = typeOf(op->getResult(0));
   bool fits = left.getRank() == 2 && right.getRank() == (outer ? 2 : 3) &&
               right.getDimSize(outer ? 0 : 1) == left.getDimSize(outer ? 0 : 1);
   if (!fits) // C1
@@ -112,7 +112,7 @@ LogicalResult spmd::aten::verifyLayerNorm(Operation *op) {
   ArrayRef<int64_t> inner = forward ? forward.getNormalizedShape() : backward.getNormalizedShape();
   Shape shape = shapeOf(input);
   if (inner.size() > shape.size() || ArrayRef(shape).take_back(inner.size()) != inner) // C1
-    return op->emitOpError() << "normalizes [" << inner << "] of " << tensorType(input);
+    return op->emitOpError() << "normalizes [" << inner << "] of " << typeOf(input);
   Shape statistics = shape;
   std::fill(statistics.end() - inner.size(), statistics.end(), 1);
   auto check = [&](Value value, ArrayRef<int64_t> expected) {
@@ -132,16 +132,15 @@ LogicalResult spmd::aten::verifyEmbedding(Operation *op) {
   auto backward = dyn_cast<EmbeddingDenseBackwardOp>(op);
   Value table = backward ? op->getResult(0) : op->getOperand(0);
   Value rows = backward ? op->getOperand(0) : op->getResult(0);
-  RankedTensorType indices = tensorType(op->getOperand(1));
+  RankedTensorType indices = typeOf(op->getOperand(1));
   if (!isa<IntegerType>(indices.getElementType())) // C1
     return op->emitOpError() << "has indices " << indices << ", expected integers";
-  if (tensorType(table).getRank() != 2) // C2
-    return op->emitOpError() << "has table " << tensorType(table) << ", expected a matrix";
-  if (backward && tensorType(table).getDimSize(0) != static_cast<int64_t>(backward.getNumWeights()))
-    return op->emitOpError() << "has result " << tensorType(table) << ", expected " << backward.getNumWeights()
-                             << " rows";
+  if (typeOf(table).getRank() != 2) // C2
+    return op->emitOpError() << "has table " << typeOf(table) << ", expected a matrix";
+  if (backward && typeOf(table).getDimSize(0) != static_cast<int64_t>(backward.getNumWeights()))
+    return op->emitOpError() << "has result " << typeOf(table) << ", expected " << backward.getNumWeights() << " rows";
   Shape shape(indices.getShape());
-  shape.push_back(tensorType(table).getDimSize(1));
+  shape.push_back(typeOf(table).getDimSize(1));
   return expectShape(op, rows, shape);
 }
 
@@ -165,8 +164,8 @@ LogicalResult spmd::aten::verifyNllLoss(Operation *op) {
     return failure();
   auto forward = dyn_cast<NllLossForwardOp>(op);
   auto backward = dyn_cast<NllLossBackwardOp>(op);
-  RankedTensorType self = tensorType(forward ? forward.getSelf() : backward.getSelf());
-  RankedTensorType target = tensorType(forward ? forward.getTarget() : backward.getTarget());
+  RankedTensorType self = typeOf(forward ? forward.getSelf() : backward.getSelf());
+  RankedTensorType target = typeOf(forward ? forward.getTarget() : backward.getTarget());
   if (self.getRank() < 1 || self.getRank() > 2 || !target.getElementType().isInteger(64) ||
       target.getShape() != self.getShape().drop_back()) // C2
     return op->emitOpError() << "has self " << self << " and target " << target
@@ -202,8 +201,8 @@ LogicalResult spmd::aten::verifyAttention(Operation *op) {
   // C1
   if (q.size() != 4 || k.size() != 4 || v.size() != 4 || q[0] != k[0] || k[0] != v[0] || k[1] != v[1] || q[3] != k[3] ||
       k[2] != v[2] || (grouped ? k[1] == 0 || q[1] % k[1] != 0 : q[1] != k[1]))
-    return op->emitOpError() << "has query " << tensorType(query) << ", key " << tensorType(key) << " and value "
-                             << tensorType(value);
+    return op->emitOpError() << "has query " << typeOf(query) << ", key " << typeOf(key) << " and value "
+                             << typeOf(value);
   // C2
   Shape out{q[0], q[1], q[2], v[3]}, rows{q[0], q[1], q[2]};
   auto check = [&](Value result, ArrayRef<int64_t> expected) {
@@ -223,7 +222,7 @@ LogicalResult spmd::aten::verifyAttention(Operation *op) {
   for (auto [mine, theirs] : llvm::zip(llvm::reverse(given), llvm::reverse(scores)))
     fits &= mine == theirs || mine == 1;
   if (!fits)
-    return op->emitOpError() << "has mask " << tensorType(mask) << " for scores of shape [" << scores << "]";
+    return op->emitOpError() << "has mask " << typeOf(mask) << " for scores of shape [" << scores << "]";
   return success();
 }
 
@@ -238,7 +237,7 @@ LogicalResult spmd::aten::verifyForeach(Operation *op) {
     Type self = op->getOperand(i).getType(), result = op->getResult(i).getType();
     if (!norm && self != result)
       return op->emitOpError() << "has result " << result << " at position " << i << ", expected " << self;
-    if (norm && !chunk && tensorType(op->getResult(i)).getRank() != 0)
+    if (norm && !chunk && typeOf(op->getResult(i)).getRank() != 0)
       return op->emitOpError() << "has result " << result << " at position " << i << ", expected a scalar";
   }
   if (chunk)
@@ -252,7 +251,7 @@ LogicalResult spmd::aten::verifyForeach(Operation *op) {
     return op->emitOpError() << "has lists of different lengths: " << op->getNumOperands() << " operands for "
                              << positions << " positions";
   for (size_t i = 0; i < inLists; ++i) { // C3
-    RankedTensorType self = tensorType(op->getOperand(i % positions)), other = tensorType(op->getOperand(i));
+    RankedTensorType self = typeOf(op->getOperand(i % positions)), other = typeOf(op->getOperand(i));
     if (other.getRank() != 0 && other.getShape() != self.getShape())
       return op->emitOpError() << "has " << other << " at position " << i % positions << " of " << self;
   }
@@ -269,7 +268,7 @@ LogicalResult spmd::aten::verifyForeachMap(Operation *op) {
   if (positions == 0 || operands == 0 || operands % positions != 0) // C2
     return op->emitOpError() << "has " << operands << " operands and " << positions << " results";
   for (size_t i = 0; !op->hasAttr("unit") && i < operands; ++i) { // C3
-    RankedTensorType operand = tensorType(op->getOperand(i)), result = tensorType(op->getResult(i % positions));
+    RankedTensorType operand = typeOf(op->getOperand(i)), result = typeOf(op->getResult(i % positions));
     if (operand.getNumElements() != 1 && operand.getShape() != result.getShape())
       return op->emitOpError() << "has " << operand << " at position " << i % positions << " of " << result;
   }
@@ -287,7 +286,7 @@ LogicalResult spmd::aten::verifyFused(Operation *op) {
       return op->emitOpError() << "has " << sizes[list] << " entries in list " << list << ", expected " << positions;
     bool steps = !sgd && list + 1 == lists;
     for (int64_t i = 0; i < sizes[list]; ++i) { // C2
-      RankedTensorType entry = tensorType(op->getOperand(offset + i)), param = tensorType(op->getOperand(i));
+      RankedTensorType entry = typeOf(op->getOperand(offset + i)), param = typeOf(op->getOperand(i));
       bool fits = steps ? entry.getRank() == (chunk ? 1 : 0) : entry.getShape() == param.getShape();
       if (!fits)
         return op->emitOpError() << "has " << entry << " at position " << i << " of list " << list

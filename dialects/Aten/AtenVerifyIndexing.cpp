@@ -52,7 +52,7 @@ LogicalResult spmd::aten::verifyScatterRows(Operation *op) {
     return op->emitOpError() << "has result " << result << ", expected " << scatter.getRows() << " rows";
   if (scatter.getSrc().getType().getElementType() != result.getElementType())
     return op->emitOpError() << "has src " << scatter.getSrc().getType() << " for " << result;
-  if (Value self = scatter.getSelf(); self && tensorType(self).getElementType() != result.getElementType())
+  if (Value self = scatter.getSelf(); self && typeOf(self).getElementType() != result.getElementType())
     return op->emitOpError() << "has self " << self.getType() << " for " << result;
   if (Value self = scatter.getSelf(); self && failed(expectShape(op, self, result.getShape())))
     return failure();

@@ -9,11 +9,11 @@ using namespace spmd::aten;
 
 LogicalResult spmd::aten::verifyPhiloxUniform(Operation *op) {
   auto uniform = cast<PhiloxUniformOp>(op);
-  auto isI64 = [](Value value) { return tensorType(value).getElementType().isInteger(64); };
-  RankedTensorType seed = tensorType(uniform.getSeed()), step = tensorType(uniform.getStep());
+  auto isI64 = [](Value value) { return typeOf(value).getElementType().isInteger(64); };
+  RankedTensorType seed = typeOf(uniform.getSeed()), step = typeOf(uniform.getStep());
   if (!isI64(uniform.getSeed()) || !isI64(uniform.getStep()) || seed.getRank() != 0 || step.getRank() != 0) // C1
     return op->emitOpError() << "has seed " << seed << " and step " << step << ", expected i64 scalars";
-  RankedTensorType index = tensorType(uniform.getIndex()), result = tensorType(uniform.getResult());
+  RankedTensorType index = typeOf(uniform.getIndex()), result = typeOf(uniform.getResult());
   if (!isI64(uniform.getIndex()) || !result.getElementType().isF32() || index.getShape() != result.getShape()) // C2
     return op->emitOpError() << "has index " << index << " and result " << result
                              << ", expected i64 and f32 of one shape";

@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace spmd::aten;
 
 LogicalResult spmd::aten::verifyAmongRanks(Operation *op) {
-  RankedTensorType self = tensorType(op->getOperand(0)), result = tensorType(op->getResult(0));
+  RankedTensorType self = typeOf(op->getOperand(0)), result = typeOf(op->getResult(0));
   auto kind = op->getAttrOfType<StringAttr>("kind");
   int64_t ranks = op->getAttrOfType<IntegerAttr>("ranks").getInt();
   if (kind && !llvm::is_contained({"sum", "avg", "max", "min"}, kind.getValue())) // C1

@@ -19,10 +19,10 @@ static ArrayRef<int64_t> integers(Operation *op, StringRef name) {
 }
 /// D: operand and result element types agree.
 static LogicalResult expectOneElementType(Operation *op) {
-  Type type = tensorType(op->getResult(0)).getElementType();
+  Type type = typeOf(op->getResult(0)).getElementType();
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op->getOperands()), SmallVector<Value>(op->getResults())))
-    if (tensorType(value).getElementType() != type)
-      return op->emitOpError() << "has " << tensorType(value) << ", expected element type " << type;
+    if (typeOf(value).getElementType() != type)
+      return op->emitOpError() << "has " << typeOf(value) << ", expected element type " << type;
   return success();
 }
 
@@ -33,7 +33,7 @@ static LogicalResult expectDim(Operation *op, int64_t dim, int64_t rank) {
 }
 
 LogicalResult spmd::aten::verifyView(Operation *op) {
-  RankedTensorType from = tensorType(op->getOperand(0)), to = tensorType(op->getResult(0));
+  RankedTensorType from = typeOf(op->getOperand(0)), to = typeOf(op->getResult(0));
   if (from.getNumElements() != to.getNumElements()) // C1
     return op->emitOpError() << "makes " << to << " of " << from << ", which has another number of elements";
   if (failed(expectShape(op, op->getResult(0), integers(op, "size")))) // C2
@@ -64,8 +64,8 @@ LogicalResult spmd::aten::verifyCast(Operation *op) {
   if (failed(expectShape(op, op->getResult(0), shapeOf(op->getOperand(0))))) // C1
     return failure();
   Type dtype = cast<ToCopyOp>(op).getDtype();
-  if (tensorType(op->getResult(0)).getElementType() != dtype) // C2
-    return op->emitOpError() << "has result " << tensorType(op->getResult(0)) << ", expected element type " << dtype;
+  if (typeOf(op->getResult(0)).getElementType() != dtype) // C2
+    return op->emitOpError() << "has result " << typeOf(op->getResult(0)) << ", expected element type " << dtype;
   return success();
 }
 
@@ -87,8 +87,7 @@ LogicalResult spmd::aten::verifyExpand(Operation *op) {
   for (auto [mine, theirs] : llvm::zip(llvm::reverse(from), llvm::reverse(to)))
     fits &= mine == theirs || mine == 1;
   if (!fits) // C1
-    return op->emitOpError() << "cannot expand " << tensorType(op->getOperand(0)) << " to "
-                             << tensorType(op->getResult(0));
+    return op->emitOpError() << "cannot expand " << typeOf(op->getOperand(0)) << " to " << typeOf(op->getResult(0));
   if (failed(expectShape(op, op->getResult(0), integers(op, "size")))) // C2
     return failure();
   return expectOneElementType(op);
@@ -161,11 +160,11 @@ LogicalResult spmd::aten::verifyCat(Operation *op) {
   for (Value tensor : op->getOperands()) { // C2
     Shape piece = shapeOf(tensor);
     if (piece.size() != shape.size())
-      return op->emitOpError() << "has " << tensorType(tensor) << " for " << tensorType(op->getResult(0));
+      return op->emitOpError() << "has " << typeOf(tensor) << " for " << typeOf(op->getResult(0));
     rows += piece[dim];
     piece[dim] = shape[dim];
     if (piece != shape)
-      return op->emitOpError() << "has " << tensorType(tensor) << " for " << tensorType(op->getResult(0));
+      return op->emitOpError() << "has " << typeOf(tensor) << " for " << typeOf(op->getResult(0));
   }
   shape[dim] = rows;
   return failure(failed(expectShape(op, op->getResult(0), shape)) || failed(expectOneElementType(op)));
@@ -215,7 +214,7 @@ LogicalResult spmd::aten::verifyArange(Operation *op) {
 
 LogicalResult spmd::aten::verifyConstant(Operation *op) {
   auto value = cast<ShapedType>(cast<ConstantOp>(op).getValue().getType());
-  RankedTensorType result = tensorType(op->getResult(0));
+  RankedTensorType result = typeOf(op->getResult(0));
   if (value.getShape() != result.getShape() || value.getElementType() != result.getElementType()) // C1
     return op->emitOpError() << "has value of type " << value << " for " << result;
   return success();

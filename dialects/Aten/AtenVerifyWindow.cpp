@@ -19,7 +19,7 @@ LogicalResult spmd::aten::verifyRmsNorm(Operation *op) {
   ArrayRef<int64_t> inner = forward ? forward.getNormalizedShape() : backward.getNormalizedShape();
   Shape shape = shapeOf(input);
   if (inner.empty() || inner.size() > shape.size() || ArrayRef(shape).take_back(inner.size()) != inner) // C1
-    return op->emitOpError() << "normalizes [" << inner << "] of " << tensorType(input);
+    return op->emitOpError() << "normalizes [" << inner << "] of " << typeOf(input);
   Shape statistics = shape;
   std::fill(statistics.end() - inner.size(), statistics.end(), 1);
   if (forward) // C2, C3
@@ -60,10 +60,10 @@ LogicalResult spmd::aten::verifyConvolution(Operation *op) {
   Value weight = forward ? forward.getWeight() : backward.getWeight();
   Value output = forward ? forward.getResult() : backward.getGradOutput();
   Shape in = shapeOf(input), w = shapeOf(weight), out = shapeOf(output);
-  Type element = tensorType(input).getElementType();
+  Type element = typeOf(input).getElementType();
   if (in.size() < 3 || in.size() > 5 || w.size() != in.size() || !isa<FloatType>(element) ||
-      tensorType(weight).getElementType() != element) // C1
-    return op->emitOpError() << "has input " << tensorType(input) << " and weight " << tensorType(weight)
+      typeOf(weight).getElementType() != element) // C1
+    return op->emitOpError() << "has input " << typeOf(input) << " and weight " << typeOf(weight)
                              << ", expected floats over batch, channels and one to three spatial dimensions";
   size_t rank = in.size() - 2;
   FailureOr<Windows> windows = getWindows(op, ArrayRef(w).drop_front(2), rank);
@@ -78,8 +78,8 @@ LogicalResult spmd::aten::verifyConvolution(Operation *op) {
   int64_t outChannels = transposed ? w[1] * groups : w[0];
   bool fits = groups > 0 && (transposed ? in[1] == w[0] : in[1] == w[1] * groups) && w[0] % groups == 0;
   if (!fits)
-    return op->emitOpError() << "has input " << tensorType(input) << " and weight " << tensorType(weight) << " for "
-                             << groups << " groups";
+    return op->emitOpError() << "has input " << typeOf(input) << " and weight " << typeOf(weight) << " for " << groups
+                             << " groups";
   Shape expected{in[0], outChannels}; // C3
   for (size_t dim = 0; dim < rank; ++dim) {
     int64_t size = in[dim + 2];
@@ -104,8 +104,8 @@ LogicalResult spmd::aten::verifyMaxPool(Operation *op) {
   Shape in = shapeOf(self), out = shapeOf(output);
   ArrayRef<int64_t> kernel = op->getAttrOfType<DenseI64ArrayAttr>("kernel_size").asArrayRef();
   if (in.size() != kernel.size() + 2 || out.size() != in.size() || out[0] != in[0] || out[1] != in[1]) // C1
-    return op->emitOpError() << "has " << tensorType(self) << " and " << tensorType(output)
-                             << ", expected batch, channels and " << kernel.size() << " spatial dimensions";
+    return op->emitOpError() << "has " << typeOf(self) << " and " << typeOf(output) << ", expected batch, channels and "
+                             << kernel.size() << " spatial dimensions";
   FailureOr<Windows> windows = getWindows(op, kernel, kernel.size());
   if (failed(windows))
     return failure();
@@ -114,12 +114,12 @@ LogicalResult spmd::aten::verifyMaxPool(Operation *op) {
     int64_t count = windows->count(dim, in[dim + 2]);
     bool fits = out[dim + 2] == count || (ceil && out[dim + 2] == count + 1);
     if (!fits || windows->padding[dim] > kernel[dim] / 2)
-      return op->emitOpError() << "has " << tensorType(self) << " and " << tensorType(output) << ", expected " << count
+      return op->emitOpError() << "has " << typeOf(self) << " and " << typeOf(output) << ", expected " << count
                                << " windows along spatial dimension " << dim << " and a padding of at most half of "
                                << kernel[dim];
   }
-  if (!tensorType(indices).getElementType().isInteger(64))
-    return op->emitOpError() << "has indices " << tensorType(indices) << ", expected i64";
+  if (!typeOf(indices).getElementType().isInteger(64))
+    return op->emitOpError() << "has indices " << typeOf(indices) << ", expected i64";
   return success(succeeded(expectShape(op, indices, out)) &&
                  succeeded(expectShape(op, backward ? op->getResult(0) : Value(), in)));
 }
@@ -130,7 +130,7 @@ LogicalResult spmd::aten::verifyIm2col(Operation *op) {
   Shape in = shapeOf(image);
   ArrayRef<int64_t> kernel = op->getAttrOfType<DenseI64ArrayAttr>("kernel_size").asArrayRef();
   if (in.size() != 4) // C1
-    return op->emitOpError() << "has image " << tensorType(image) << ", expected batch, channels, height and width";
+    return op->emitOpError() << "has image " << typeOf(image) << ", expected batch, channels, height and width";
   FailureOr<Windows> windows = getWindows(op, kernel, 2);
   if (failed(windows))
     return failure();

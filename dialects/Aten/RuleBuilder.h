@@ -4,14 +4,11 @@
 #define SPMD_DIALECTS_ATEN_RULEBUILDER_H
 
 #include "dialects/Aten/ShardingRule.h"
+#include "dialects/Aten/TensorType.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
 namespace spmd::aten {
-
-inline mlir::RankedTensorType tensorType(mlir::Value value) {
-  return llvm::cast<mlir::RankedTensorType>(value.getType());
-}
 
 using Dims = llvm::SmallVector<int64_t>;
 
@@ -21,9 +18,9 @@ class RuleBuilder {
 public:
   explicit RuleBuilder(mlir::Operation *op) : op(op) {
     for (mlir::Value operand : op->getOperands())
-      rule.operands.push_back({whole(tensorType(operand).getRank())});
+      rule.operands.push_back({whole(typeOf(operand).getRank())});
     for (mlir::Value result : op->getResults())
-      rule.results.push_back({whole(tensorType(result).getRank())});
+      rule.results.push_back({whole(typeOf(result).getRank())});
     rule.resultReduction.assign(op->getNumResults(), ReductionKind::sum);
     rule.neutral.resize(op->getNumOperands());
     rule.dontCare.assign(op->getNumOperands(), false);
@@ -77,7 +74,7 @@ public:
   ShardingRule rule;
 
 private:
-  static bool isBool(mlir::Value value) { return tensorType(value).getElementType().isInteger(1); }
+  static bool isBool(mlir::Value value) { return typeOf(value).getElementType().isInteger(1); }
 
   mlir::Operation *op;
 };

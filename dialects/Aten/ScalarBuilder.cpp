@@ -1,6 +1,7 @@
 //===- ScalarBuilder.cpp - scalar arithmetic by name ----------------------===//
 
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -47,7 +48,7 @@ static Type getComparisonType(Operation *op) {
 Type getBodyType(Operation *op, ComputeIn kind) {
   if (kind == ComputeIn::operands)
     return getComparisonType(op);
-  Type result = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  Type result = typeOf(op->getResult(0)).getElementType();
   return kind == ComputeIn::result ? getComputeType(result) : result;
 }
 
@@ -109,9 +110,7 @@ Value castScalar(ImplicitLocOpBuilder &b, Value value, Type type) {
   return arith::TruncIOp::create(b, type, value);
 }
 
-Value ScalarBodyFrame::result(Value value) {
-  return castScalar(s.b, value, cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
-}
+Value ScalarBodyFrame::result(Value value) { return castScalar(s.b, value, typeOf(op->getResult(0)).getElementType()); }
 
 Value ScalarBuilder::constant(double value) {
   if (isFloat())

@@ -16,16 +16,16 @@ Rule spmd::aten::noRule(Operation *) { return failure(); }
 
 Rule spmd::aten::pointwiseRule(Operation *op, Linearity linearity, ArrayRef<unsigned> multilinearOperands) {
   RuleBuilder builder(op);
-  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   Dims dims = builder.factors(shape);
   builder.result(0, dims);
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-    builder.operand(index, RuleBuilder::broadcast(tensorType(operand), shape, dims));
+    builder.operand(index, RuleBuilder::broadcast(typeOf(operand), shape, dims));
   return builder.linearity(linearity, multilinearOperands).rule;
 }
 
 Rule spmd::aten::castRule(Operation *op) {
-  bool toFloat = isa<FloatType>(tensorType(op->getResult(0)).getElementType());
+  bool toFloat = isa<FloatType>(typeOf(op->getResult(0)).getElementType());
   return pointwiseRule(op, toFloat ? Linearity::additive : Linearity::none);
 }
 
@@ -40,7 +40,7 @@ Rule spmd::aten::einsumRule(Operation *op, StringRef dims, Linearity linearity,
       entry.push_back(known - letters.begin());
       if (known == letters.end()) {
         letters.push_back(letter);
-        builder.factor(tensorType(value).getDimSize(dim));
+        builder.factor(typeOf(value).getDimSize(dim));
       }
     }
     return entry;
@@ -64,7 +64,7 @@ static Dims namedDims(Operation *op) {
 
 Rule spmd::aten::wholeDimRule(Operation *op, Linearity linearity) {
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(op->getOperand(0)).getShape());
+  Dims dims = builder.factors(typeOf(op->getOperand(0)).getShape());
   for (int64_t dim : namedDims(op))
     dims[dim] = ShardingRule::kWhole;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
@@ -89,7 +89,7 @@ static Dims reducedDims(Operation *op, ArrayRef<int64_t> dims) {
 
 Rule spmd::aten::reductionRule(Operation *op, ReductionKind kind, Linearity linearity) {
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(op->getOperand(0)).getShape());
+  Dims dims = builder.factors(typeOf(op->getOperand(0)).getShape());
   builder.operand(0, dims).result(0, reducedDims(op, dims));
   builder.rule.resultReduction[0] = kind;
   return builder.linearity(linearity).rule;
@@ -97,7 +97,7 @@ Rule spmd::aten::reductionRule(Operation *op, ReductionKind kind, Linearity line
 
 Rule spmd::aten::wholeReductionRule(Operation *op, Linearity linearity) {
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(op->getOperand(0)).getShape());
+  Dims dims = builder.factors(typeOf(op->getOperand(0)).getShape());
   for (int64_t dim : namedDims(op))
     dims[dim] = ShardingRule::kWhole;
   builder.operand(0, dims);

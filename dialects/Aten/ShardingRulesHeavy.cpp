@@ -20,13 +20,13 @@ static int indexOf(Operation *op, Value operand) {
 
 Rule spmd::aten::addmmRule(Operation *op) {
   RuleBuilder builder(op);
-  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   Dims dims = builder.factors(shape);
   int64_t rank = shape.size();
   Dims left = dims, right = dims;
   left[rank - 1] = ShardingRule::kWhole;
   right[rank - 2] = ShardingRule::kWhole;
-  builder.operand(0, RuleBuilder::broadcast(tensorType(op->getOperand(0)), shape, dims));
+  builder.operand(0, RuleBuilder::broadcast(typeOf(op->getOperand(0)), shape, dims));
   return builder.operand(1, left).operand(2, right).result(0, dims).rule;
 }
 
@@ -171,7 +171,7 @@ Rule spmd::aten::attentionRule(Operation *op) {
   if (cast<FloatAttr>(op->getAttr("dropout_p")).getValueAsDouble() != 0)
     return failure();
   RuleBuilder builder(op);
-  ArrayRef<int64_t> shape = tensorType(op->getOperand(0)).getShape();
+  ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
   // Each head by itself, unless several have the keys and values of one.
   auto forward = dyn_cast<SdpaOp>(op);
   RankedTensorType key = forward ? forward.getKey().getType() : cast<SdpaBackwardOp>(op).getKey().getType();
@@ -180,7 +180,7 @@ Rule spmd::aten::attentionRule(Operation *op) {
   for (int64_t size : sizes)
     factors.push_back(builder.factor(size));
   auto perRow = [&](Value value) {
-    Dims dims = RuleBuilder::whole(tensorType(value).getRank());
+    Dims dims = RuleBuilder::whole(typeOf(value).getRank());
     for (auto [dim, factor] : llvm::enumerate(factors))
       dims[dim] = factor;
     return dims;
@@ -197,8 +197,8 @@ Rule spmd::aten::attentionRule(Operation *op) {
     maskGradient = cast<SdpaBackwardOp>(op).getGradMask();
   }
   if (mask)
-    builder.operand(indexOf(op, mask), maskDims(tensorType(mask), sizes, factors));
+    builder.operand(indexOf(op, mask), maskDims(typeOf(mask), sizes, factors));
   if (maskGradient)
-    builder.result(3, maskDims(tensorType(maskGradient), sizes, factors));
+    builder.result(3, maskDims(typeOf(maskGradient), sizes, factors));
   return builder.rule;
 }

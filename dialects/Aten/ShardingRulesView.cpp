@@ -10,7 +10,7 @@ using namespace spmd::aten;
 
 Rule spmd::aten::permuteRule(Operation *op) {
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(op->getOperand(0)).getShape()), permuted;
+  Dims dims = builder.factors(typeOf(op->getOperand(0)).getShape()), permuted;
   for (int64_t dim : cast<PermuteOp>(op).getDims())
     permuted.push_back(dims[dim]);
   return builder.operand(0, dims).result(0, permuted).linearity(Linearity::additive).rule;
@@ -18,9 +18,9 @@ Rule spmd::aten::permuteRule(Operation *op) {
 
 Rule spmd::aten::expandRule(Operation *op) {
   RuleBuilder builder(op);
-  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   Dims dims = builder.factors(shape);
-  builder.operand(0, RuleBuilder::broadcast(tensorType(op->getOperand(0)), shape, dims));
+  builder.operand(0, RuleBuilder::broadcast(typeOf(op->getOperand(0)), shape, dims));
   return builder.result(0, dims).linearity(Linearity::additive).rule;
 }
 
@@ -29,11 +29,11 @@ Rule spmd::aten::sliceRule(Operation *op) {
   Value piece = op->getResult(0), from = op->getOperand(0);
   if (isa<SliceScatterOp>(op))
     piece = op->getOperand(1);
-  bool everything = tensorType(piece).getDimSize(dim) == tensorType(from).getDimSize(dim);
+  bool everything = typeOf(piece).getDimSize(dim) == typeOf(from).getDimSize(dim);
   if (isa<SliceBackwardOp>(op))
-    everything = tensorType(op->getResult(0)).getDimSize(dim) == tensorType(from).getDimSize(dim);
+    everything = typeOf(op->getResult(0)).getDimSize(dim) == typeOf(from).getDimSize(dim);
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(op->getResult(0)).getShape());
+  Dims dims = builder.factors(typeOf(op->getResult(0)).getShape());
   if (!everything)
     dims[dim] = ShardingRule::kWhole;
   for (unsigned i = 0; i < op->getNumOperands(); ++i)
@@ -46,7 +46,7 @@ Rule spmd::aten::selectRule(Operation *op) {
   bool backward = isa<SelectBackwardOp>(op);
   RuleBuilder builder(op);
   Value larger = backward ? op->getResult(0) : op->getOperand(0);
-  Dims dims = builder.factors(tensorType(larger).getShape());
+  Dims dims = builder.factors(typeOf(larger).getShape());
   dims[dim] = ShardingRule::kWhole;
   Dims row = dims;
   row.erase(row.begin() + dim);
@@ -62,7 +62,7 @@ Rule spmd::aten::selectRule(Operation *op) {
 Rule spmd::aten::stackRule(Operation *op) {
   int64_t dim = cast<StackOp>(op).getDim();
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(op->getResult(0)).getShape());
+  Dims dims = builder.factors(typeOf(op->getResult(0)).getShape());
   dims[dim] = ShardingRule::kWhole;
   builder.result(0, dims);
   dims.erase(dims.begin() + dim);
@@ -73,7 +73,7 @@ Rule spmd::aten::stackRule(Operation *op) {
 
 Rule spmd::aten::flipRule(Operation *op) {
   RuleBuilder builder(op);
-  Dims dims = builder.factors(tensorType(op->getResult(0)).getShape());
+  Dims dims = builder.factors(typeOf(op->getResult(0)).getShape());
   for (int64_t dim : cast<FlipOp>(op).getDims())
     dims[dim] = ShardingRule::kWhole;
   return builder.operand(0, dims).result(0, dims).linearity(Linearity::additive).rule;
@@ -81,5 +81,5 @@ Rule spmd::aten::flipRule(Operation *op) {
 
 Rule spmd::aten::fullRule(Operation *op) {
   RuleBuilder builder(op);
-  return builder.result(0, builder.factors(tensorType(op->getResult(0)).getShape())).rule;
+  return builder.result(0, builder.factors(typeOf(op->getResult(0)).getShape())).rule;
 }

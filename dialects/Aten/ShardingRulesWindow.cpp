@@ -12,7 +12,7 @@ using namespace spmd::aten;
 
 /// A value's dimensions: `leading` factors, then whole ones.
 static Dims leadingFactors(Value value, llvm::ArrayRef<int64_t> leading) {
-  Dims dims = RuleBuilder::whole(tensorType(value).getRank());
+  Dims dims = RuleBuilder::whole(typeOf(value).getRank());
   llvm::copy(leading, dims.begin());
   return dims;
 }
@@ -23,7 +23,7 @@ Rule spmd::aten::rmsNormRule(Operation *op) {
   Value input = forward ? forward.getInput() : backward.getInput();
   size_t inner = (forward ? forward.getNormalizedShape() : backward.getNormalizedShape()).size();
   RuleBuilder builder(op);
-  ArrayRef<int64_t> shape = tensorType(input).getShape();
+  ArrayRef<int64_t> shape = typeOf(input).getShape();
   Dims rows = builder.factors(shape.drop_back(inner)), statistics = rows;
   statistics.append(inner, ShardingRule::kNone);
   Dims dims = leadingFactors(input, rows);
@@ -37,7 +37,7 @@ Rule spmd::aten::rmsNormRule(Operation *op) {
 
 Rule spmd::aten::convolutionRule(Operation *op) {
   RuleBuilder builder(op);
-  int64_t batch = builder.factor(tensorType(op->getOperand(0)).getDimSize(0));
+  int64_t batch = builder.factor(typeOf(op->getOperand(0)).getDimSize(0));
   return builder.operand(0, leadingFactors(op->getOperand(0), batch))
       .result(0, leadingFactors(op->getResult(0), batch))
       .rule;
@@ -46,7 +46,7 @@ Rule spmd::aten::convolutionRule(Operation *op) {
 Rule spmd::aten::convolutionBackwardRule(Operation *op) {
   auto backward = cast<ConvolutionBackwardOp>(op);
   RuleBuilder builder(op);
-  int64_t batch = builder.factor(tensorType(backward.getInput()).getDimSize(0));
+  int64_t batch = builder.factor(typeOf(backward.getInput()).getDimSize(0));
   builder.operand(0, leadingFactors(backward.getGradOutput(), batch));
   builder.operand(1, leadingFactors(backward.getInput(), batch));
   if (backward.getGradInput())
@@ -56,7 +56,7 @@ Rule spmd::aten::convolutionBackwardRule(Operation *op) {
 
 Rule spmd::aten::windowRule(Operation *op, Linearity linearity, ArrayRef<unsigned> multilinearOperands) {
   RuleBuilder builder(op);
-  Dims leading = builder.factors(tensorType(op->getOperand(0)).getShape().take_front(2));
+  Dims leading = builder.factors(typeOf(op->getOperand(0)).getShape().take_front(2));
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
     builder.operand(index, leadingFactors(operand, leading));
   for (auto [index, result] : llvm::enumerate(op->getResults()))
@@ -66,7 +66,7 @@ Rule spmd::aten::windowRule(Operation *op, Linearity linearity, ArrayRef<unsigne
 
 Rule spmd::aten::batchRule(Operation *op, Linearity linearity) {
   RuleBuilder builder(op);
-  int64_t batch = builder.factor(tensorType(op->getOperand(0)).getDimSize(0));
+  int64_t batch = builder.factor(typeOf(op->getOperand(0)).getDimSize(0));
   builder.operand(0, leadingFactors(op->getOperand(0), batch));
   return builder.result(0, leadingFactors(op->getResult(0), batch)).linearity(linearity).rule;
 }

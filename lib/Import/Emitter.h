@@ -5,6 +5,7 @@
 
 #include "Package/StepPackage.h"
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/ElementType.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -14,9 +15,6 @@
 namespace spmd {
 
 mlir::RankedTensorType getTensorType(const step::TensorSpec &spec, mlir::MLIRContext *context);
-
-/// The type of any value of a step.
-inline mlir::RankedTensorType typeOf(mlir::Value value) { return llvm::cast<mlir::RankedTensorType>(value.getType()); }
 
 /// An argument of a captured call with its tensors read.
 struct BoundArg {

@@ -3,6 +3,7 @@
 #include "Functionalize.h"
 #include "Normalize/Normalize.h"
 
+#include "dialects/Aten/TensorType.h"
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
@@ -29,7 +30,7 @@ std::string spmd::functionalName(StringRef op, bool inPlace) {
 void Functionalizer::bindInput(int64_t id, Value value) {
   Handle &handle = handles[id];
   handle.value = value;
-  handle.type = cast<RankedTensorType>(value.getType());
+  handle.type = typeOf(value);
   handle.root = id;
   generations[id] = 0;
 }
@@ -82,7 +83,7 @@ Value Functionalizer::read(int64_t id) {
 }
 
 Value Functionalizer::writeThrough(const Handle &view, Value parent, Value value) {
-  RankedTensorType type = cast<RankedTensorType>(parent.getType());
+  RankedTensorType type = typeOf(parent);
   const step::Node &maker = *view.maker;
   if (!maker.mutates.empty())
     return value;
@@ -196,7 +197,7 @@ void Functionalizer::bindResult(const step::Node &node, unsigned index, Value va
   int64_t id = node.results[index]->id;
   Handle handle;
   handle.value = value;
-  handle.type = cast<RankedTensorType>(value.getType());
+  handle.type = typeOf(value);
   if (node.viewOf.empty()) {
     handle.root = id;
     generations[id] = 0;

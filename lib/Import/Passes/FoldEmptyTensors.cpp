@@ -6,6 +6,7 @@
 #include "spmd/Import/Passes.h"
 #include "spmd/Transforms/StepPass.h"
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -19,7 +20,6 @@ namespace spmd {
 #include "spmd/Import/Passes.h.inc"
 } // namespace spmd
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 static bool isEmpty(Value value) { return typeOf(value).getNumElements() == 0; }
 
 /// Makes ops like `op`, before it.

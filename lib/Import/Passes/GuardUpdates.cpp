@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Aten/Aten.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Import/Passes.h"
@@ -33,8 +34,6 @@ private:
 };
 
 } // namespace
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// f32, 0-dim: 1 where a number that `check` looks at is bad, else 0.
 static Value findBadOf(aten::CheckIndexOp check) {

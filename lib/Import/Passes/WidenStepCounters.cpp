@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Aten/Aten.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Import/Passes.h"
 #include "spmd/Transforms/StepPass.h"
@@ -19,8 +20,6 @@ namespace spmd {
 #define GEN_PASS_DEF_WIDENSTEPCOUNTERSPASS
 #include "spmd/Import/Passes.h.inc"
 } // namespace spmd
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// 0-dim f32, which is what a Python number becomes that a capture makes a tensor of.
 static bool isNarrow(Value value) { return typeOf(value).getRank() == 0 && typeOf(value).getElementType().isF32(); }

@@ -1,5 +1,6 @@
 //===- BucketCollectives.cpp - spmd-bucket-collectives --------------------===//
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
@@ -86,9 +87,7 @@ static Operation *getLastProducer(AllReduceOp op) {
 }
 
 /// A message has elements of one type.
-static Type getElementType(AllReduceOp op) {
-  return cast<RankedTensorType>(op.getInputs().front().getType()).getElementType();
-}
+static Type getElementType(AllReduceOp op) { return typeOf(op.getInputs().front()).getElementType(); }
 
 Message BucketCollectivesPass::choose(ArrayRef<AllReduceOp> open) {
   Operation *need = nullptr;

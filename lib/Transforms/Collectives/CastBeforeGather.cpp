@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Aten/Aten.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
@@ -22,7 +23,7 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
-static Type getElementType(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
+static Type getElementType(Value value) { return typeOf(value).getElementType(); }
 
 /// The type that all uses of the gathered parameters cast them to, if it is one, and narrower than theirs.
 static FloatType getWireType(AllGatherOp gather) {
@@ -44,7 +45,7 @@ static FloatType getWireType(AllGatherOp gather) {
 
 static void castBefore(AllGatherOp gather, FloatType wire) {
   OpBuilder builder(gather);
-  auto withWire = [&](Value value) { return cast<RankedTensorType>(value.getType()).clone(wire); };
+  auto withWire = [&](Value value) { return typeOf(value).clone(wire); };
   Value input = gather.getInput();
   auto narrow = aten::ToCopyOp::create(builder, gather.getLoc(), withWire(input), input, wire);
   if (Attribute segment = gather->getAttr(kSegmentAttr))

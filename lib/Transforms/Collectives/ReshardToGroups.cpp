@@ -8,6 +8,7 @@
 
 #include "Views.h"
 #include "dialects/Aten/Aten.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/Collectives/Passes.h"
@@ -57,7 +58,7 @@ static Value keepPiece(AllGatherOp gather, AllGatherOp again, ArrayAttr axes, in
   Operation *last = getLastReader(gather);
   OpBuilder builder(gather);
   builder.setInsertionPointAfter(last && last->isBeforeInBlock(again) ? last : gather);
-  RankedTensorType type = getPieceType(cast<RankedTensorType>(gather.getType()), group);
+  RankedTensorType type = getPieceType(typeOf(gather), group);
   auto piece = SliceOp::create(builder, gather.getLoc(), type, gather.getResult(), gather.getMeshAttr(), axes,
                                builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
                                builder.getI64IntegerAttr(type.getDimSize(0)));

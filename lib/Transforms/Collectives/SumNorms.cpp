@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenDialect.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "spmd/Transforms/FunctionPass.h"
 
@@ -23,8 +24,6 @@ private:
   LogicalResult rewrite(AllReduceStartOp start, IRRewriter &rewriter, SegmentListener &listener);
 };
 } // namespace
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static Value cast(OpBuilder &builder, Location loc, Value value, Type type) {
   if (typeOf(value).getElementType() == type)

@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 #include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Movement/Passes.h"
 #include <utility>
@@ -14,8 +15,6 @@ namespace spmd {
 
 using namespace mlir;
 using namespace spmd;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Whether `a` and `b` are made of one value, or of the results of one op, by views and signs alone.
 static bool haveOneSource(Value a, Value b) {

@@ -3,6 +3,7 @@
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Movement/Passes.h"
 
@@ -13,8 +14,6 @@ namespace spmd {
 
 using namespace mlir;
 using namespace spmd;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 static Value makeView(OpBuilder &builder, Location loc, Value value, RankedTensorType type) {
   return aten::ViewOp::create(builder, loc, type, value, builder.getDenseI64ArrayAttr(type.getShape()));

@@ -16,12 +16,11 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 
 using namespace mlir;
 using namespace spmd;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
 class PaddingAnalysis {

@@ -3,6 +3,7 @@
 #include "ListOp.h"
 
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -25,7 +26,7 @@ static aten::ListOpInterface extend(aten::ListOpInterface old, ArrayRef<Value> m
   StringRef name;
   if (!old.getShared().empty()) {
     Value shared = old.getShared().front();
-    auto neutral = aten::ScalarTensorOp::create(rewriter, old.getLoc(), cast<RankedTensorType>(shared.getType()),
+    auto neutral = aten::ScalarTensorOp::create(rewriter, old.getLoc(), typeOf(shared),
                                                 rewriter.getF64FloatAttr(static_cast<double>(*identity)));
     if (Attribute segment = old->getAttr(kSegmentAttr))
       neutral->setAttr(kSegmentAttr, segment);

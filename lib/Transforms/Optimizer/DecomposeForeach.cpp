@@ -8,6 +8,7 @@
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -39,7 +40,7 @@ struct Position {
 static Value scalarEntry(UpdateBuilder &b, RewriterBase &rewriter, Operation *op, Value scalars, unsigned index) {
   if (b.isChunk())
     return b.align(scalars);
-  auto type = cast<RankedTensorType>(scalars.getType());
+  auto type = typeOf(scalars);
   Value entry = SelectIntOp::create(rewriter, op->getLoc(), RankedTensorType::get({}, type.getElementType()), scalars,
                                     rewriter.getI64IntegerAttr(0), rewriter.getI64IntegerAttr(index));
   return b.align(entry);
@@ -47,10 +48,10 @@ static Value scalarEntry(UpdateBuilder &b, RewriterBase &rewriter, Operation *op
 
 static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewriter, unsigned index) {
   Value self = op.getSelf()[index];
-  auto result = cast<RankedTensorType>(op.getOuts()[index].getType());
+  auto result = typeOf(op.getOuts()[index]);
   double order = getScalarValue(op.getOrd());
   if (!op.getUnitAttr()) {
-    auto type = cast<RankedTensorType>(self.getType());
+    auto type = typeOf(self);
     SmallVector<int64_t> dims = llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()));
     return Value(LinalgVectorNormOp::create(rewriter, op.getLoc(), result, self, op.getOrd(),
                                             rewriter.getDenseI64ArrayAttr(dims), rewriter.getBoolAttr(false),
@@ -59,7 +60,7 @@ static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewr
   if (order != 2 && !(std::isinf(order) && order > 0))
     return op.emitOpError() << "of order " << order << " has no form on a flat buffer, expected 2 or inf";
   if (op.getDtypeAttr()) {
-    auto type = cast<RankedTensorType>(self.getType());
+    auto type = typeOf(self);
     if (type.getElementType() != result.getElementType())
       self = ToCopyOp::create(rewriter, op.getLoc(), type.clone(result.getElementType()), self, op.getDtypeAttr());
   }
@@ -72,7 +73,7 @@ static FailureOr<Value> decomposeNorm(ForeachNormScalarOp op, RewriterBase &rewr
 static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, UpdateBuilder &b, unsigned index) {
   SmallVector<Value> operands;
   unsigned size = op.getNumResults();
-  auto dtypeOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  auto dtypeOf = [](Value value) { return typeOf(value).getElementType(); };
   bool compares = b.isChunk() && !isa<FloatType>(b.getType().getElementType());
   Type chunkDtype;
   for (Value operand : op.getOperands())
@@ -85,7 +86,7 @@ static Value decomposeMap(ForeachMapOp op, RewriterBase &rewriter, UpdateBuilder
       operand = b.cast(operand, chunkDtype);
     operands.push_back(!b.isChunk() ? operand : isNumber ? b.alignDivisor(operand) : b.align(operand));
   }
-  auto result = cast<RankedTensorType>(op.getResult(index).getType());
+  auto result = typeOf(op.getResult(index));
   std::string name = ("aten." + op.getOp()).str();
   bool rounds = name == ToCopyOp::getOperationName(); // what is asked for, to a type of its own
   OperationState state(op.getLoc(), name, operands,
@@ -244,7 +245,7 @@ LogicalResult spmd::decomposeForeach(ListOpInterface op, RewriterBase &rewriter)
       values.push_back(*value);
       continue;
     }
-    auto type = cast<RankedTensorType>(op->getResult(index).getType());
+    auto type = typeOf(op->getResult(index));
     // Segments are numbered by the lists of scalars alone: groups are not used.
     SmallVector<int64_t> segments;
     if (StringRef scalars = op.getScalarsName(); !scalars.empty())

@@ -14,6 +14,7 @@
 
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenPointwise.h"
+#include "dialects/Aten/TensorType.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -95,7 +96,7 @@ template <typename OpTy>
 static LogicalResult decomposeAdam(OpTy op, RewriterBase &rewriter, bool decoupled) {
   SmallVector<Value> params, expAvgs, expAvgSqs, maxExpAvgSqs;
   for (unsigned i = 0; i < op.getSelf().size(); ++i) {
-    UpdateBuilder b(rewriter, op.getLoc(), cast<RankedTensorType>(op.getSelf()[i].getType()), op.getUnitAttr(),
+    UpdateBuilder b(rewriter, op.getLoc(), typeOf(op.getSelf()[i]), op.getUnitAttr(),
                     laneGroups(op.getGroups(), op.getUnitAttr(), i));
     AdamResults results = decomposeAdamAt(b, op, i, decoupled);
     params.push_back(b.round(results.param, op.getSelf()[i].getType()));
@@ -114,7 +115,7 @@ static LogicalResult decomposeAdam(OpTy op, RewriterBase &rewriter, bool decoupl
 static LogicalResult decomposeSgd(FusedSgdOp op, RewriterBase &rewriter) {
   SmallVector<Value> params, buffers;
   for (unsigned i = 0; i < op.getSelf().size(); ++i) {
-    UpdateBuilder b(rewriter, op.getLoc(), cast<RankedTensorType>(op.getSelf()[i].getType()), op.getUnitAttr(),
+    UpdateBuilder b(rewriter, op.getLoc(), typeOf(op.getSelf()[i]), op.getUnitAttr(),
                     laneGroups(op.getGroups(), op.getUnitAttr(), i));
     Value param = b.align(op.getSelf()[i]), grad = b.align(op.getGrads()[i]);
     Number weightDecay = b.fromGroups(op.getWeightDecay());

@@ -6,6 +6,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -40,7 +41,7 @@ public:
   }
   Value exp(Value a) { return ExpOp::create(rewriter, loc, a.getType(), a); }
   Value sum(Value a, ArrayRef<int64_t> dims, bool keepdim) {
-    auto type = cast<RankedTensorType>(a.getType());
+    auto type = typeOf(a);
     SmallVector<int64_t> shape;
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       if (!llvm::is_contained(dims, dim))
@@ -54,7 +55,7 @@ public:
 
 private:
   static RankedTensorType broadcast(Value a, Value b) {
-    auto left = cast<RankedTensorType>(a.getType()), right = cast<RankedTensorType>(b.getType());
+    auto left = typeOf(a), right = typeOf(b);
     if (left.getRank() < right.getRank())
       std::swap(left, right);
     SmallVector<int64_t> shape(left.getShape());

@@ -2,6 +2,7 @@
 
 #include "ListOp.h"
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 
 using namespace mlir;
@@ -97,7 +98,7 @@ static bool belongTogether(aten::ListOpInterface a, aten::ListOpInterface b, con
     Attribute kindA = roleKind(first.front()), kindB = roleKind(second.front());
     if (kindA && kindB && kindA != kindB)
       return false;
-    auto rank = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+    auto rank = [](Value value) { return typeOf(value).getRank(); };
     if ((rank(first.front()) == 0) != (rank(second.front()) == 0))
       return false;
   }

@@ -16,13 +16,12 @@
 
 #include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Aten/AtenOptim.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace spmd;
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 namespace {
 /// The pointwise ops of the optimizer phase, by the parameter they work for.

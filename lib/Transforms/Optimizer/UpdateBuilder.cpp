@@ -4,12 +4,11 @@
 
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
 using namespace spmd;
 using namespace spmd::aten;
-
-static RankedTensorType typeOf(Value value) { return llvm::cast<RankedTensorType>(value.getType()); }
 
 //===----------------------------------------------------------------------===//
 // Scalars

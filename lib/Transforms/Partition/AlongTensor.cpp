@@ -7,6 +7,7 @@
 
 #include "Partitioner.h"
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -38,7 +39,7 @@ LogicalResult Partitioner::emitAlongTensor(Operation *op) {
       state = AxisState::replicated();
     operands.push_back(get(operand, state));
     kept.push_back(state);
-    types.push_back(getLocalType(cast<RankedTensorType>(op->getResult(index).getType()), state));
+    types.push_back(getLocalType(typeOf(op->getResult(index)), state));
   }
   Operation *clone = cloneOnto(op, operands, types);
   for (auto [old, state, result] : llvm::zip_equal(op->getResults(), kept, clone->getResults()))

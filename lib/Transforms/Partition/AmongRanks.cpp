@@ -10,6 +10,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenRanks.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -17,8 +18,6 @@
 using namespace mlir;
 
 namespace spmd::partition {
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// What all ranks have, combined; on all of them.
 Value Partitioner::reduceAmongRanks(Value value, StringRef kind) {

@@ -5,6 +5,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 #include <cmath>
 
@@ -71,8 +72,6 @@ std::optional<RowsNumber> findNumber(double value, double otherValue, int64_t ro
 //===----------------------------------------------------------------------===//
 // Comparison
 //===----------------------------------------------------------------------===//
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 SmallVector<int64_t> BatchSizes::getDims(Value value) const {
   SmallVector<int64_t> dims;

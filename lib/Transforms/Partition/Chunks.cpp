@@ -16,6 +16,7 @@
 #include "dialects/Aten/AtenCompare.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -48,7 +49,7 @@ Value Partitioner::findChunk(Value value, Place place) const {
 }
 
 bool Partitioner::isTable(int64_t unit, ArrayRef<Member> members) const {
-  auto rankOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getRank(); };
+  auto rankOf = [](Value value) { return typeOf(value).getRank(); };
   if (llvm::any_of(members, [&](const Member &member) { return rankOf(member.second) != 0; }))
     return false;
   ArrayRef<SegmentAttr> segments = step.units[unit].layout.getSegments();
@@ -92,7 +93,7 @@ Value Partitioner::getWholeTable(Value table) {
     return table;
   Value &whole = wholeTables[table];
   if (!whole)
-    whole = allReduce(table, cast<RankedTensorType>(table.getType()), state, {});
+    whole = allReduce(table, typeOf(table), state, {});
   return whole;
 }
 
@@ -120,7 +121,7 @@ Value Partitioner::stackTable(int64_t unit, ArrayRef<Member> members) {
   SmallVector<Value> entries(step.units[unit].numSegments(), first);
   for (const Member &member : members)
     entries[member.first] = get(member.second, AxisState::replicated());
-  Type dtype = cast<RankedTensorType>(first.getType()).getElementType();
+  Type dtype = typeOf(first).getElementType();
   return create<aten::StackOp>(getTableType(unit, dtype, AxisState::replicated()), entries,
                                builder.getI64IntegerAttr(0));
 }

@@ -6,14 +6,13 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
 
 namespace spmd::partition {
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 Value Partitioner::get(Value value, AxisState want) {
   if (isParameter(value) || parameterViews.contains(value)) {

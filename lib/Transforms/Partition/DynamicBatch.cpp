@@ -27,6 +27,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/DynamicBatch.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Transforms/Partition/Passes.h"
@@ -45,8 +46,6 @@ using namespace spmd;
 using namespace spmd::partition;
 
 namespace {
-
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 class DynamicBatch {
 public:

@@ -33,6 +33,7 @@
 
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -45,7 +46,7 @@ bool Partitioner::isGradient(int64_t number, const Member &member) const {
   const Unit &unit = step.units[number];
   AxisState state = getState(member.second);
   bool isSum = state.isVarying() ? isAveraged(member.second) : state == AxisState::partial(ReduceKind::sum);
-  auto type = cast<RankedTensorType>(member.second.getType());
+  auto type = typeOf(member.second);
   return isSum && !unitIsReduced[number] && type.getElementType() == unit.layout.getDtype() &&
          type.getShape() == unit.layout.getSegments()[member.first].getShape();
 }
@@ -80,7 +81,7 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
       return emitError(loc)
              << "parameter '" << segmentAttr.getName() << "' of shape [" << segmentAttr.getShape()
              << "] has no elements that the optimizer could update; freeze it with requires_grad_(False)";
-    Type dtype = cast<RankedTensorType>(member.second.getType()).getElementType();
+    Type dtype = typeOf(member.second).getElementType();
     (isGradient(number, member) ? gradients : whole[dtype]).push_back(member);
   }
   if (!gradients.empty()) {
@@ -93,7 +94,7 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
   }
   for (auto &[dtype, members] : whole) {
     SmallVector<Member> all = takeAlong(number, members, [&, dtype = dtype](const Member &member) {
-      return !isGradient(number, member) && cast<RankedTensorType>(member.second.getType()).getElementType() == dtype;
+      return !isGradient(number, member) && typeOf(member.second).getElementType() == dtype;
     });
     Value chunk = packAndReduce(number, all, /*partial=*/false);
     for (const Member &member : all)
@@ -105,7 +106,7 @@ LogicalResult Partitioner::bringHome(int64_t number, ArrayRef<Member> requested)
 /// The value on every rank, filled up to `type`'s shape. A gradient that the unit's reduction does not take is reduced
 /// alone.
 Value Partitioner::getWhole(Value value, RankedTensorType type) {
-  auto own = cast<RankedTensorType>(value.getType());
+  auto own = typeOf(value);
   bool fills = own.getShape() == type.getShape(), isSame = getState(value).isReplicated();
   if (fills && getState(value).isVarying() && isAveraged(value) && !carriers.count(value)) {
     Value sum = allReduce(get(value, AxisState::varying()), own, AxisState::partial(ReduceKind::sum), {});
@@ -125,12 +126,12 @@ Value Partitioner::getWhole(Value value, RankedTensorType type) {
 /// Of a cast from `dtype` what it casts, else the value.
 static Value getSourceOfType(Value value, FloatType dtype) {
   auto copy = value.getDefiningOp<aten::ToCopyOp>();
-  bool isFrom = copy && cast<RankedTensorType>(copy.getOperand().getType()).getElementType() == dtype;
+  bool isFrom = copy && typeOf(copy.getOperand()).getElementType() == dtype;
   return isFrom ? copy.getOperand() : value;
 }
 
 Value Partitioner::castTo(Value value, FloatType dtype) {
-  auto type = cast<RankedTensorType>(value.getType());
+  auto type = typeOf(value);
   return type.getElementType() == dtype ? value : create<aten::ToCopyOp>(type.clone(dtype), value, dtype);
 }
 
@@ -157,7 +158,7 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
   SmallVector<Value> values;
   SmallVector<Attribute> names;
   Operation *last = nullptr;
-  Type dtype = cast<RankedTensorType>(members.front().second.getType()).getElementType();
+  Type dtype = typeOf(members.front().second).getElementType();
   FloatType reduceType = partial ? unit.reduceType : FloatType();
   for (const Member &member : members) {
     SegmentAttr segmentAttr = unit.layout.getSegments()[member.first];

@@ -28,6 +28,7 @@
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/AtenRandom.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -141,10 +142,10 @@ FailureOr<bool> Partitioner::emitVarying(Operation *op) {
   SmallVector<Type> types;
   for (Value operand : op->getOperands())
     operands.push_back(drawsOwn && operand == draw.getIndex()
-                           ? getOwnNumbers(cast<RankedTensorType>(operand.getType()))
+                           ? getOwnNumbers(typeOf(operand))
                            : get(operand, varies(operand) ? AxisState::varying() : AxisState::replicated()));
   for (Value result : op->getResults())
-    types.push_back(getLocalType(cast<RankedTensorType>(result.getType()), AxisState::varying()));
+    types.push_back(getLocalType(typeOf(result), AxisState::varying()));
   Operation *clone = cloneOnto(op, operands, types);
   for (auto [old, result] : llvm::zip_equal(op->getResults(), clone->getResults()))
     setLocal(old, AxisState::varying(), result);

@@ -9,6 +9,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Partitioner.h"
+#include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
 using spmd::aten::AtenOpInterface;
@@ -69,7 +70,7 @@ static bool localize(OpBuilder &builder, ArrayRef<SliceOp> all, SmallVectorImpl<
   for (auto [operand, state] : llvm::zip(copy->getOpOperands(), *states)) {
     if (!state.isShard())
       continue;
-    auto type = cast<RankedTensorType>(operand.get().getType());
+    auto type = typeOf(operand.get());
     auto global = RankedTensorType::get(type.getShape(), type.getElementType());
     auto made = SliceOp::create(builder, slice.getLoc(), getLocalType(global, state), operand.get(),
                                 slice.getMeshAttr(), slice.getAxesAttr(), builder.getI64IntegerAttr(state.dim),

@@ -11,6 +11,7 @@
 #include "Partitioner.h"
 
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -30,7 +31,7 @@ LogicalResult Partitioner::emitNorm(Operation *op, int64_t unit, ArrayRef<std::p
   if (!table) {
     Unit &owner = step.units[unit];
     AxisState state = owner.sharded ? step.onShardAxis(AxisState::partial(kind)) : AxisState::replicated();
-    Type dtype = cast<RankedTensorType>(parts.front().second.getType()).getElementType();
+    Type dtype = typeOf(parts.front().second).getElementType();
     table = create<SegmentNormOp>(getTableType(unit, dtype, state), *chunk,
                                   FlatSymbolRefAttr::get(owner.op.getSymNameAttr()),
                                   ReduceKindAttr::get(builder.getContext(), kind));
@@ -57,15 +58,14 @@ bool Partitioner::emitStackOfTables(Operation *op) {
   AxisState state = getState(op->getOperand(0));
   SmallVector<Value> parts;
   for (auto &[table, entries] : tables) {
-    if (static_cast<int64_t>(entries.size()) != cast<RankedTensorType>(table.getType()).getDimSize(0) ||
+    if (static_cast<int64_t>(entries.size()) != typeOf(table).getDimSize(0) ||
         *partition::getState(table.getType()) != state)
       return false;
     parts.push_back(table);
   }
   Value joined = parts.front();
   if (parts.size() > 1)
-    joined = create<aten::CatOp>(getLocalType(cast<RankedTensorType>(op->getResult(0).getType()), state), parts,
-                                 builder.getI64IntegerAttr(0));
+    joined = create<aten::CatOp>(getLocalType(typeOf(op->getResult(0)), state), parts, builder.getI64IntegerAttr(0));
   setLocal(op->getResult(0), state, joined);
   return true;
 }

@@ -5,12 +5,13 @@
 #include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Aten/AtenOptim.h"
 #include "dialects/Aten/AtenReduce.h"
+#include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
 
 namespace spmd::partition {
 
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+static ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 
 static int64_t elementsOf(Value value) { return ShapedType::getNumElements(shapeOf(value)); }
 

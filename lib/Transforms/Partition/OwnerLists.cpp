@@ -1,14 +1,13 @@
 //===- OwnerLists.cpp - list ops on chunks and tables ---------------------===//
 
 #include "Partitioner.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
 using spmd::aten::ListOpInterface;
 
 namespace spmd::partition {
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// What a position computes is at the place: a value of the parameter's shape, or a number that the unit keeps in a
 /// table; in the dtype that the op on the chunk gives.

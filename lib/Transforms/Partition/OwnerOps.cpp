@@ -1,12 +1,11 @@
 //===- OwnerOps.cpp - pointwise ops on chunks -----------------------------===//
 
 #include "Partitioner.h"
+#include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
 
 namespace spmd::partition {
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// Of a parameter without dimensions: numbers of other dtypes decide the result's, which they do not beside a chunk.
 static bool promotesOtherwise(ArrayRef<int64_t> shape, ValueRange operands, Value result) {

@@ -3,6 +3,7 @@
 #include "Partitioner.h"
 
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
 
@@ -18,7 +19,7 @@ bool Partitioner::isParameter(Value value) const {
 Value Partitioner::getParameterView(Value value) {
   if (isParameter(value)) {
     const Carrier &carrier = carriers.find(value)->second;
-    return unpack(carrier.value, carrier.place, cast<RankedTensorType>(value.getType()));
+    return unpack(carrier.value, carrier.place, typeOf(value));
   }
   if (Value known = viewLocals.lookup({value, segment}))
     return known;
@@ -28,7 +29,7 @@ Value Partitioner::getParameterView(Value value) {
     operands.push_back(getParameterView(operand));
   SmallVector<Type> types;
   for (Value result : op->getResults())
-    types.push_back(getLocalType(cast<RankedTensorType>(result.getType()), AxisState::replicated()));
+    types.push_back(getLocalType(typeOf(result), AxisState::replicated()));
   Operation *clone = cloneOnto(op, operands, types);
   tag(clone);
   for (auto [old, result] : llvm::zip(op->getResults(), clone->getResults()))
@@ -51,7 +52,7 @@ Value Partitioner::unpack(Value chunk, Place place, RankedTensorType type) {
 
 /// The whole flat buffer of a unit, from the ranks' chunks.
 Value Partitioner::gather(int64_t number, Value chunk) {
-  RankedTensorType type = getFlatType(number, cast<RankedTensorType>(chunk.getType()).getElementType());
+  RankedTensorType type = getFlatType(number, typeOf(chunk).getElementType());
   return create<AllGatherOp>(type, chunk, step.meshRef(), step.shardAxes,
                              FlatSymbolRefAttr::get(step.units[number].op.getSymNameAttr()),
                              builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
@@ -61,7 +62,7 @@ Value Partitioner::gather(int64_t number, Value chunk) {
 /// One entry of a table, in the shape of one element that it has in the captured step.
 Value Partitioner::getEntry(Value value, const Carrier &carrier) {
   AxisState state = *partition::getState(carrier.value.getType());
-  auto type = cast<RankedTensorType>(value.getType());
+  auto type = typeOf(value);
   auto number = RankedTensorType::get({}, type.getElementType());
   Value entry = create<aten::SelectIntOp>(getLocalType(number, state), carrier.value, builder.getI64IntegerAttr(0),
                                           builder.getI64IntegerAttr(carrier.place.segment));

@@ -2,6 +2,7 @@
 
 #include "TensorPartitioner.h"
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/ShardUnits/ShardUnits.h"
 #include "spmd/Transforms/Partition/Passes.h"
@@ -88,7 +89,7 @@ LogicalResult PartitionTensorPass::placeState(StateAttr state, BlockArgument arg
   auto found = parameters.find(state.getOf());
   if (found == parameters.end())
     return success();
-  auto type = cast<RankedTensorType>(argument.getType());
+  auto type = typeOf(argument);
   auto [parameter, cut] = found->second;
   if (type.getRank() == 0)
     return success();
@@ -131,7 +132,7 @@ LogicalResult PartitionTensorPass::runOnStep(func::FuncOp step) {
     FailureOr<const units::Placement *> placement = findPlacement(*placements, param.getName(), used);
     if (failed(placement) || !*placement)
       continue;
-    auto type = cast<RankedTensorType>(argument.getType());
+    auto type = typeOf(argument);
     FailureOr<AxisState> state = getState(**placement, param.getName(), type);
     if (failed(state))
       return failure();

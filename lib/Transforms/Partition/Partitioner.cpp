@@ -4,6 +4,7 @@
 
 #include "dialects/Aten/AtenRanks.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -97,7 +98,7 @@ bool Partitioner::isParameterViewOp(Operation *op) const {
   if (!iface || op->getNumOperands() == 0)
     return false;
   // All of the parameter, which is gathered again wherever it is used, see [Note: order]; a piece of it is kept.
-  auto count = [](Value value) { return cast<RankedTensorType>(value.getType()).getNumElements(); };
+  auto count = [](Value value) { return typeOf(value).getNumElements(); };
   bool isWhole = iface.movesElements() && op->getNumOperands() == 1 &&
                  llvm::all_of(op->getResults(), [&](Value r) { return count(r) >= count(op->getOperand(0)); });
   return isWhole && (isParameter(op->getOperand(0)) || parameterViews.contains(op->getOperand(0))) &&
@@ -158,7 +159,7 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
     operands.push_back(fill ? getMasked(operand, want, *fill) : get(operand, want));
   SmallVector<Type> types;
   for (auto [result, state] : llvm::zip_equal(op->getResults(), chosen->results))
-    types.push_back(getLocalType(cast<RankedTensorType>(result.getType()), state));
+    types.push_back(getLocalType(typeOf(result), state));
   countWork(op, *chosen);
 
   Operation *clone = builder.insert(op->cloneWithoutRegions());
@@ -196,7 +197,7 @@ static bool feedsHeavyOp(Value value) {
 /// An op that had to gather an operand gives a replicated value, and all that follows would be replicated too. Slicing
 /// it is free, so work that is worth it goes on with shards.
 void Partitioner::shardAgain(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
+  auto type = typeOf(value);
   if (!getState(value).isReplicated() || !feedsHeavyOp(value))
     return;
   for (auto [dim, size] : llvm::enumerate(type.getShape()))
@@ -233,8 +234,7 @@ void Partitioner::warnOfReplicatedWork() {
   emitWarning(largestReplicated->getLoc())
       << percent << " % of the floating-point operations of matrix products and attention run on every rank alike; "
       << "the largest is '" << largestReplicated->getName() << "' (" << describeSource(largestReplicated->getLoc())
-      << "), whose result of " << getBytes(cast<RankedTensorType>(largestReplicated->getResult(0).getType()))
-      << " bytes every rank has whole; "
+      << "), whose result of " << getBytes(typeOf(largestReplicated->getResult(0))) << " bytes every rank has whole; "
       << "none of its operands is cut over the ranks; to cut them, give the inputs they come from a batch dimension "
          "(--batch-dim=NAME=DIM), and keep it apart from dimensions that an op needs whole";
 }

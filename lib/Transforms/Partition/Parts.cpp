@@ -12,6 +12,7 @@
 #include "Parts.h"
 
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
 
@@ -23,7 +24,7 @@ namespace {
 std::optional<int64_t> getPartRows(Value value, const AxisState &state, int64_t dim) {
   if (!state.isShard() || state.dim != dim)
     return std::nullopt;
-  return cast<RankedTensorType>(value.getType()).getDimSize(dim) / state.pre;
+  return typeOf(value).getDimSize(dim) / state.pre;
 }
 
 /// The state of `rows` rows of parts of `partRows`.
@@ -33,7 +34,7 @@ std::optional<AxisState> getPartsState(const AxisState &state, int64_t rows, int
   return AxisState::shard(state.dim, rows / partRows, state.chunk);
 }
 
-int64_t getRows(Value value, int64_t dim) { return cast<RankedTensorType>(value.getType()).getDimSize(dim); }
+int64_t getRows(Value value, int64_t dim) { return typeOf(value).getDimSize(dim); }
 
 } // namespace
 

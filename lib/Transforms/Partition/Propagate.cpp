@@ -27,6 +27,7 @@
 
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/ReduceKinds.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -40,7 +41,7 @@ namespace spmd::partition {
 
 namespace {
 
-ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 
 int64_t elementsOf(Value value) { return ShapedType::getNumElements(shapeOf(value)); }
 

@@ -2,6 +2,7 @@
 
 #include "Partitioner.h"
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
@@ -34,7 +35,7 @@ Value Partitioner::takeChunk(int64_t number, Value whole) {
   builder.setInsertionPointToEnd(&newFunc.getBody().front());
   Operation *last = step.func.getBody().front().getTerminator()->getPrevNode();
   segment = last ? last->getAttr(kSegmentAttr) : Attribute();
-  RankedTensorType type = getChunkType(number, cast<RankedTensorType>(whole.getType()).getElementType());
+  RankedTensorType type = getChunkType(number, typeOf(whole).getElementType());
   Value chunk = create<SliceOp>(type, whole, step.meshRef(), step.shardAxes, builder.getI64IntegerAttr(0),
                                 builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(type.getDimSize(0)));
   wholeOf[chunk] = whole;
@@ -67,7 +68,7 @@ void Partitioner::addUnitArguments() {
 
 /// Batch inputs are cut; with view=local they are each rank's own, and so is a buffer that the step updates.
 AxisState Partitioner::getArgumentState(BlockArgument argument) const {
-  auto type = cast<RankedTensorType>(argument.getType());
+  auto type = typeOf(argument);
   unsigned number = argument.getArgNumber();
   auto batch = getArgRole<BatchAttr>(step.func, number);
   if (step.summands.contains(argument))
@@ -86,7 +87,7 @@ void Partitioner::addOtherArguments() {
   for (BlockArgument old : step.func.getArguments()) {
     if (step.places.count(old))
       continue;
-    auto type = cast<RankedTensorType>(old.getType());
+    auto type = typeOf(old);
     AxisState state = getArgumentState(old);
     BlockArgument arg =
         addArgument(getLocalType(type, state), step.func.getArgAttrDict(old.getArgNumber()), old.getLoc());

@@ -7,6 +7,7 @@
 #include "dialects/Aten/AtenReduce.h"
 #include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Transforms/FunctionPass.h"
 #include "spmd/Transforms/Partition/Passes.h"
@@ -23,8 +24,6 @@ using namespace spmd::partition;
 
 /// PyTorch's numbers of the `reduction` argument.
 enum Reduction { kMean = 1, kSum = 2 };
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 Operation *partition::divideByConstant(OpBuilder &builder, Value sum, const Count &count) {
   return aten::DivScalarOp::create(builder, sum.getLoc(), sum.getType(), sum, count.number);

@@ -1,7 +1,9 @@
 //===- Step.cpp - what @step's roles say ----------------------------------===//
 
 #include "Step.h"
+
 #include "States.h"
+#include "dialects/Aten/TensorType.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -72,12 +74,12 @@ static llvm::StringSet<> findTables(func::FuncOp func) {
   llvm::StringMap<int64_t> rankOf;
   for (BlockArgument arg : func.getArguments())
     if (auto param = getArgRole<ParamAttr>(func, arg.getArgNumber()))
-      rankOf[param.getName()] = cast<RankedTensorType>(arg.getType()).getRank();
+      rankOf[param.getName()] = typeOf(arg).getRank();
   llvm::StringSet<> tables;
   tables.insert("step"); // Of parameters without dims alone nothing else would tell.
   for (BlockArgument arg : func.getArguments())
     if (auto state = getArgRole<StateAttr>(func, arg.getArgNumber()))
-      if (cast<RankedTensorType>(arg.getType()).getRank() == 0 && rankOf.lookup(state.getOf()) != 0)
+      if (typeOf(arg).getRank() == 0 && rankOf.lookup(state.getOf()) != 0)
         tables.insert(state.getState());
   return tables;
 }
@@ -115,7 +117,7 @@ LogicalResult Step::readArguments(bool accumulatesUnsharded) {
       Place place = found->second;
       Unit &unit = units[place.unit];
       ArrayRef<int64_t> shape = unit.layout.getSegments()[place.segment].getShape();
-      auto type = cast<RankedTensorType>(arg.getType());
+      auto type = typeOf(arg);
       bool isTable = state && type.getRank() == 0 && tables.contains(state.getState());
       // Means of rows or columns: ranks have all of them, as they have buffers.
       if (state && !isTable && type.getShape() != shape)

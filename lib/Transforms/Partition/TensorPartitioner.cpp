@@ -5,14 +5,13 @@
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenPointwise.h"
 #include "dialects/Aten/ScalarBuilder.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
 using namespace mlir;
 using spmd::aten::ListOpInterface;
 
 namespace spmd::partition {
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// The type of what a rank has; which state that is, no type says here.
 static RankedTensorType getPartType(RankedTensorType global, const AxisState &state) {

@@ -12,6 +12,7 @@
 
 #include "States.h"
 #include "dialects/Aten/Aten.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Transforms/Partition/Verify.h"
@@ -79,7 +80,7 @@ LogicalResult UnitVerifier::takeArguments() {
     if (!unit)
       return step.emitError() << "argument " << argument.getArgNumber() << " of @step is of unit " << shard.getUnit()
                               << ", which does not exist";
-    auto type = cast<RankedTensorType>(argument.getType());
+    auto type = typeOf(argument);
     bool isParam = shard.getState() == "param";
     RankedTensorType expected = isParam && unit.hasWholeParameters() ? unit.getFlatType() : unit.getChunkType();
     if (type.getShape() != expected.getShape() || (isParam && type.getElementType() != expected.getElementType()))

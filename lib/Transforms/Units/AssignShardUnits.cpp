@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/FlatLayout.h"
 #include "dialects/Spmd/ReshardOpen.h"
@@ -97,7 +98,7 @@ FailureOr<units::ModuleTree> AssignShardUnitsPass::readTree(func::FuncOp step) {
     auto role = getArgRole<ParamAttr>(step, i);
     if (!role)
       continue;
-    auto type = cast<RankedTensorType>(step.getArgument(i).getType());
+    auto type = typeOf(step.getArgument(i));
     std::optional<runtime::DType> dtype = getDType(type.getElementType());
     if (!dtype)
       return step.emitError() << "parameter '" << role.getName() << "' has type " << type

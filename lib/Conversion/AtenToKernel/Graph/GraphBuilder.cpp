@@ -4,6 +4,7 @@
 
 #include "IterationSpace.h"
 #include "ScalarBodies.h"
+#include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/STLExtras.h"
@@ -32,7 +33,7 @@ Node *GraphBuilder::create(NodeKind kind, ArrayRef<Ref> inputs) {
 Ref GraphBuilder::asRef(Node *node) { return {node, Layout::contiguous(node->getNumElements()), node->shape, false}; }
 
 Ref GraphBuilder::addArgument(BlockArgument argument) {
-  auto type = mlir::cast<RankedTensorType>(argument.getType());
+  auto type = typeOf(argument);
   Node *node = graph.create(NodeKind::Tensor, argument.getLoc(), -1);
   node->shape.assign(type.getShape().begin(), type.getShape().end());
   node->elementType = type.getElementType();

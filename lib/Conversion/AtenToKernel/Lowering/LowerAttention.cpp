@@ -94,7 +94,7 @@ struct AttentionProblem {
 
   AttentionProblem(GraphBuilder &g, OpTy op)
       : scale(op.getScale() ? op.getScale()->convertToDouble()
-                            : 1 / std::sqrt(static_cast<double>(getTensorType(op.getQuery()).getDimSize(3)))) {
+                            : 1 / std::sqrt(static_cast<double>(typeOf(op.getQuery()).getDimSize(3)))) {
     MLIRContext *context = op.getContext();
     Ref query = g.get(op.getQuery()), key = g.get(op.getKey()), value = g.get(op.getValue());
     int64_t batch = query.shape[0], heads = query.shape[1], qLen = query.shape[2], headDim = query.shape[3];
@@ -127,7 +127,7 @@ struct AttentionProblem {
 
 template <typename OpTy>
 LogicalResult checkAttention(OpTy op) {
-  RankedTensorType type = getTensorType(op.getQuery());
+  RankedTensorType type = typeOf(op.getQuery());
   if (type.getRank() != 4)
     return op.emitOpError("has no kernel for a query of rank ") << type.getRank() << ", only for rank 4";
   if (!isa<Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
@@ -155,9 +155,9 @@ LogicalResult lowerAttention(GraphBuilder &g, aten::SdpaOp op) {
         p.emitMask(attention.getMask(), loc);
         return {attention.getOut(), attention.getLse()};
       });
-  Type type = getTensorType(op.getOut()).getElementType();
+  Type type = typeOf(op.getOut()).getElementType();
   g.set(op.getOut(), out.add(g, anchor, type));
-  RankedTensorType lse = getTensorType(op.getLogsumexp());
+  RankedTensorType lse = typeOf(op.getLogsumexp());
   g.set(op.getLogsumexp(), g.addResult(anchor, lse.getShape(), lse.getElementType()));
   return success();
 }
@@ -203,13 +203,13 @@ LogicalResult lowerAttentionBackward(GraphBuilder &g, aten::SdpaBackwardOp op) {
     p.emitMask(attention.getMask(), loc);
     return llvm::to_vector_of<Value>(attention->getResults());
   };
-  Type type = getTensorType(op.getGradQuery()).getElementType();
+  Type type = typeOf(op.getGradQuery()).getElementType();
   g.set(op.getGradQuery(), dq.add(g, anchor, type));
   g.set(op.getGradKey(), dk.add(g, anchor, type));
   g.set(op.getGradValue(), dv.add(g, anchor, type));
   if (hasMaskGrad) {
     // The kernel sums over batch and heads, the rest is a sum of its own.
-    RankedTensorType maskType = getTensorType(op.getGradMask());
+    RankedTensorType maskType = typeOf(op.getGradMask());
     auto sizeAt = [&](int64_t dim) {
       return dim < maskType.getRank() ? maskType.getDimSize(maskType.getRank() - 1 - dim) : 1;
     };

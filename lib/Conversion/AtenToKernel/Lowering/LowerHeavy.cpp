@@ -6,6 +6,7 @@
 #include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Aten/AtenLaunch.h"
 #include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/TensorType.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -206,7 +207,7 @@ bool isCounting(const Ref &ids) {
 }
 
 LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
-  RankedTensorType type = getTensorType(op.getResult());
+  RankedTensorType type = typeOf(op.getResult());
   Ref table = g.get(op.getWeight()), ids = g.get(op.getIndices());
   if (isCounting(ids) && ids.getNumElements() <= table.shape[0]) {
     g.set(op.getResult(), g.reshape(g.slice(table, 0, 0, 1, ids.getNumElements()), type.getShape()));
@@ -217,7 +218,7 @@ LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
                   [rows = table.shape[0]](OpBuilder &b, Location loc, ValueRange operands,
                                           TypeRange results) -> SmallVector<Value> {
                     // The table may be a view, and the operand a tensor of another shape.
-                    auto stored = cast<RankedTensorType>(operands[0].getType());
+                    auto stored = typeOf(operands[0]);
                     bool isFirstDim = stored.getRank() > 0 && stored.getDimSize(0) == rows;
                     return {kernel::GatherRowsOp::create(b, loc, results[0], operands[0], operands[1], /*batch=*/1,
                                                          isFirstDim ? IntegerAttr() : b.getI64IntegerAttr(rows),
@@ -230,7 +231,7 @@ LogicalResult lowerEmbedding(GraphBuilder &g, aten::EmbeddingOp op) {
 LogicalResult lowerEmbeddingBackward(GraphBuilder &g, aten::EmbeddingDenseBackwardOp op) {
   if (op.getScaleGradByFreq())
     return op.emitOpError("has no kernel for scale_grad_by_freq");
-  RankedTensorType type = getTensorType(op.getResult());
+  RankedTensorType type = typeOf(op.getResult());
   Ref grad = g.get(op.getGradOutput()), ids = g.get(op.getIndices());
   int64_t rows = op.getNumWeights(), padding = op.getPaddingIdx(), count = ids.getNumElements();
   bool isPadded = padding >= 0 && padding < count;
@@ -256,7 +257,7 @@ LogicalResult lowerCustomCall(GraphBuilder &g, aten::CustomCallOp op) {
   Builder builder(op.getContext());
   for (Value input : op.getInputs()) {
     inputs.push_back(g.contiguous(g.get(input)));
-    shapes.push_back(builder.getDenseI64ArrayAttr(getTensorType(input).getShape()));
+    shapes.push_back(builder.getDenseI64ArrayAttr(typeOf(input).getShape()));
   }
   StringAttr library = op.getLibraryAttr(), hash = op.getHashAttr(), function = op.getSymbolAttr();
   ArrayAttr arguments = op.getArgumentsAttr(), cubins = op.getCubinsAttr(), shapesAttr = builder.getArrayAttr(shapes);
@@ -276,7 +277,7 @@ LogicalResult lowerCustomCall(GraphBuilder &g, aten::CustomCallOp op) {
         return SmallVector<Value>(call.getResults());
       });
   for (Value result : op.getOuts()) {
-    RankedTensorType type = getTensorType(result);
+    RankedTensorType type = typeOf(result);
     g.set(result, g.addResult(anchor, type.getShape(), type.getElementType()));
   }
   return success();

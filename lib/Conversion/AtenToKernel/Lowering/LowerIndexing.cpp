@@ -23,7 +23,7 @@ int64_t countBatches(RankedTensorType table, int64_t batchDims) {
 }
 
 LogicalResult lowerGatherRows(GraphBuilder &g, aten::GatherRowsOp op) {
-  RankedTensorType tableType = getTensorType(op.getSelf()), type = getTensorType(op.getResult());
+  RankedTensorType tableType = typeOf(op.getSelf()), type = typeOf(op.getResult());
   int64_t batchDims = op.getBatchDims(), rows = tableType.getDimSize(batchDims);
   int64_t batch = countBatches(tableType, batchDims);
   Ref table = g.get(op.getSelf()), ids = g.get(op.getIndex());
@@ -42,7 +42,7 @@ LogicalResult lowerGatherRows(GraphBuilder &g, aten::GatherRowsOp op) {
 }
 
 LogicalResult lowerScatterRows(GraphBuilder &g, aten::ScatterRowsOp op) {
-  RankedTensorType resultType = getTensorType(op.getResult());
+  RankedTensorType resultType = typeOf(op.getResult());
   int64_t rows = op.getRows(), batch = countBatches(resultType, op.getBatchDims());
   auto kind = llvm::StringSwitch<kernel::ScatterKind>(op.getReduce())
                   .Case("sum", kernel::ScatterKind::Add)
@@ -66,7 +66,7 @@ LogicalResult lowerScatterRows(GraphBuilder &g, aten::ScatterRowsOp op) {
 }
 
 LogicalResult lowerSort(GraphBuilder &g, aten::SortStableOp op) {
-  RankedTensorType type = getTensorType(op.getSelf());
+  RankedTensorType type = typeOf(op.getSelf());
   int64_t rank = type.getRank(), dim = op.getDim(), size = type.getDimSize(dim);
   // The sorted dimension innermost.
   SmallVector<int64_t> permutation = allDims(rank), inverse(rank);
@@ -104,8 +104,8 @@ LogicalResult lowerCheckIndex(GraphBuilder &g, aten::CheckIndexOp op) {
     return {};
   });
   // What reads rows by these numbers comes after the check: anchors keep their order.
-  Ref checked = g.reshape(ids, getTensorType(op.getResult()).getShape());
-  Type type = getTensorType(op.getResult()).getElementType();
+  Ref checked = g.reshape(ids, typeOf(op.getResult()).getShape());
+  Type type = typeOf(op.getResult()).getElementType();
   if (g.clampsIndices() && !type.isInteger(1))
     checked = g.pointwise({checked}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) -> Value {
       Value id = args[0]; // of an unsigned type in a wider signed one

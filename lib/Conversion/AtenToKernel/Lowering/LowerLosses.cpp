@@ -37,7 +37,7 @@ LogicalResult checkRank(Operation *op, RankedTensorType probabilities) {
 }
 
 LogicalResult lowerNllForward(GraphBuilder &g, aten::NllLossForwardOp op) {
-  RankedTensorType selfType = getTensorType(op.getSelf());
+  RankedTensorType selfType = typeOf(op.getSelf());
   if (failed(checkRank(op, selfType)))
     return failure();
   Type type = selfType.getElementType();
@@ -85,13 +85,13 @@ LogicalResult lowerNllForward(GraphBuilder &g, aten::NllLossForwardOp op) {
     loss = g.pointwise({loss, total}, type, [=](ImplicitLocOpBuilder &b, ValueRange args) {
       return ScalarBuilder(b, type).div(args[0], args[1]);
     });
-  g.set(op.getOutput(), g.reshape(loss, getTensorType(op.getOutput()).getShape()));
-  g.set(op.getTotalWeight(), g.reshape(total, getTensorType(op.getTotalWeight()).getShape()));
+  g.set(op.getOutput(), g.reshape(loss, typeOf(op.getOutput()).getShape()));
+  g.set(op.getTotalWeight(), g.reshape(total, typeOf(op.getTotalWeight()).getShape()));
   return success();
 }
 
 LogicalResult lowerNllBackward(GraphBuilder &g, aten::NllLossBackwardOp op) {
-  RankedTensorType selfType = getTensorType(op.getSelf());
+  RankedTensorType selfType = typeOf(op.getSelf());
   if (failed(checkRank(op, selfType)))
     return failure();
   Type type = selfType.getElementType();
@@ -133,7 +133,7 @@ LogicalResult lowerNllBackward(GraphBuilder &g, aten::NllLossBackwardOp op) {
 }
 
 void lowerMse(GraphBuilder &g, aten::MseLossOp op) {
-  Type type = getTensorType(op.getResult()).getElementType(), compute = getComputeType(type);
+  Type type = typeOf(op.getResult()).getElementType(), compute = getComputeType(type);
   Ref squares =
       g.pointwise({g.get(op.getSelf()), g.get(op.getTarget())}, compute, [=](ImplicitLocOpBuilder &b, ValueRange args) {
         ScalarBuilder s(b, compute);
@@ -151,7 +151,7 @@ void lowerMse(GraphBuilder &g, aten::MseLossOp op) {
 }
 
 void lowerMseBackward(GraphBuilder &g, aten::MseLossBackwardOp op) {
-  RankedTensorType resultType = getTensorType(op.getResult());
+  RankedTensorType resultType = typeOf(op.getResult());
   Type type = resultType.getElementType(), compute = getComputeType(type);
   double norm = op.getReduction() == kMean ? 2.0 / resultType.getNumElements() : 2.0;
   Ref value = g.pointwise({g.get(op.getGradOutput()), g.get(op.getSelf()), g.get(op.getTarget())}, type,

@@ -69,7 +69,7 @@ bool isLastDim(int64_t dim, const Ref &ref) {
 }
 
 void lowerSoftmax(GraphBuilder &g, Value self, Value result, int64_t dim, bool isLog) {
-  Type resultType = getTensorType(result).getElementType(), compute = getComputeType(resultType);
+  Type resultType = typeOf(result).getElementType(), compute = getComputeType(resultType);
   Ref x = g.cast(g.get(self), compute);
   RowMath m(g, compute, {normalizeDim(dim, x.shape.size())});
   Ref max = m.max(x);
@@ -84,7 +84,7 @@ void lowerSoftmax(GraphBuilder &g, Value self, Value result, int64_t dim, bool i
 }
 
 void lowerSoftmaxBackward(GraphBuilder &g, Value gradOutput, Value output, Value result, int64_t dim, bool isLog) {
-  Type resultType = getTensorType(result).getElementType(), compute = getComputeType(resultType);
+  Type resultType = typeOf(result).getElementType(), compute = getComputeType(resultType);
   Ref grad = g.cast(g.get(gradOutput), compute), out = g.cast(g.get(output), compute);
   RowMath m(g, compute, {normalizeDim(dim, out.shape.size())});
   Ref value;
@@ -112,12 +112,12 @@ SmallVector<int64_t> innerDims(int64_t rank, size_t normalized) {
 
 /// A value per row as the result that has ones for the dims of a row.
 void setStatistic(GraphBuilder &g, Value result, Ref statistic) {
-  RankedTensorType type = getTensorType(result);
+  RankedTensorType type = typeOf(result);
   g.set(result, g.reshape(g.cast(statistic, type.getElementType()), type.getShape()));
 }
 
 void lowerLayerNorm(GraphBuilder &g, aten::NativeLayerNormOp op) {
-  Type resultType = getTensorType(op.getOut()).getElementType(), compute = getComputeType(resultType);
+  Type resultType = typeOf(op.getOut()).getElementType(), compute = getComputeType(resultType);
   Ref x = g.cast(g.get(op.getInput()), compute);
   RowMath m(g, compute, innerDims(x.shape.size(), op.getNormalizedShape().size()));
   Ref mean = m.mean(x);
@@ -157,11 +157,11 @@ void lowerLayerNormBackward(GraphBuilder &g, aten::NativeLayerNormBackwardOp op)
     Ref value = m.map({scaled, meanGrad, normalized, meanProduct, rstd}, [](ScalarBuilder &s, ValueRange a) {
       return s.mul(s.sub(s.sub(a[0], a[1]), s.mul(a[2], a[3])), a[4]);
     });
-    g.set(result, g.cast(value, getTensorType(result).getElementType()));
+    g.set(result, g.cast(value, typeOf(result).getElementType()));
   }
   auto columnSum = [&](Value result, Ref term) {
     Ref sum = g.reduce(kernel::ReduceKind::Add, term, rows, /*keepDims=*/false);
-    g.set(result, g.cast(sum, getTensorType(result).getElementType()));
+    g.set(result, g.cast(sum, typeOf(result).getElementType()));
   };
   if (Value result = op.getGradWeight())
     columnSum(result, m.mul(grad, normalized));
@@ -170,7 +170,7 @@ void lowerLayerNormBackward(GraphBuilder &g, aten::NativeLayerNormBackwardOp op)
 }
 
 void lowerRmsNorm(GraphBuilder &g, aten::RmsNormOp op) {
-  Type resultType = getTensorType(op.getOut()).getElementType(), compute = getComputeType(resultType);
+  Type resultType = typeOf(op.getOut()).getElementType(), compute = getComputeType(resultType);
   Ref x = g.cast(g.get(op.getInput()), compute);
   RowMath m(g, compute, innerDims(x.shape.size(), op.getNormalizedShape().size()));
   double eps = op.getEps().convertToDouble();
@@ -196,12 +196,12 @@ void lowerRmsNormBackward(GraphBuilder &g, aten::RmsNormBackwardOp op) {
     Ref value = m.map({scaled, normalized, mean, rstd}, [](ScalarBuilder &s, ValueRange a) {
       return s.mul(s.sub(a[0], s.mul(a[1], a[2])), a[3]);
     });
-    g.set(result, g.cast(value, getTensorType(result).getElementType()));
+    g.set(result, g.cast(value, typeOf(result).getElementType()));
   }
   if (Value result = op.getGradWeight()) {
     auto rows = llvm::to_vector(llvm::seq<int64_t>(0, rank - static_cast<int64_t>(inner.size())));
     Ref sum = g.reduce(kernel::ReduceKind::Add, m.mul(grad, normalized), rows, /*keepDims=*/false);
-    g.set(result, g.cast(sum, getTensorType(result).getElementType()));
+    g.set(result, g.cast(sum, typeOf(result).getElementType()));
   }
 }
 

@@ -30,7 +30,7 @@ Ref divideBy(GraphBuilder &g, Ref ref, double count) {
 }
 
 void lowerNorm(GraphBuilder &g, aten::LinalgVectorNormOp op) {
-  Ref ref = g.cast(g.get(op.getSelf()), getTensorType(op.getResult()).getElementType());
+  Ref ref = g.cast(g.get(op.getSelf()), typeOf(op.getResult()).getElementType());
   Type type = ref.getElementType(), compute = getComputeType(type);
   ref = g.cast(ref, compute);
   double order = getScalarValue(op.getOrd());
@@ -57,7 +57,7 @@ void lowerNorm(GraphBuilder &g, aten::LinalgVectorNormOp op) {
 }
 
 LogicalResult lowerVarMean(GraphBuilder &g, aten::VarMeanCorrectionOp op) {
-  Type type = getTensorType(op.getVar()).getElementType(), compute = getComputeType(type);
+  Type type = typeOf(op.getVar()).getElementType(), compute = getComputeType(type);
   Ref ref = g.cast(g.get(op.getSelf()), compute);
   int64_t count = countOf(ref, op.getDim());
   Ref mean = divideBy(g, g.reduce(kernel::ReduceKind::Add, ref, op.getDim(), /*keepDims=*/true), count);
@@ -67,8 +67,8 @@ LogicalResult lowerVarMean(GraphBuilder &g, aten::VarMeanCorrectionOp op) {
   });
   double divisor = std::max(0.0, count - getScalarValue(op.getCorrection()));
   Ref var = divideBy(g, g.reduce(kernel::ReduceKind::Add, squares, op.getDim(), /*keepDims=*/true), divisor);
-  g.set(op.getVar(), g.reshape(g.cast(var, type), getTensorType(op.getVar()).getShape()));
-  g.set(op.getMean(), g.reshape(g.cast(mean, type), getTensorType(op.getMean()).getShape()));
+  g.set(op.getVar(), g.reshape(g.cast(var, type), typeOf(op.getVar()).getShape()));
+  g.set(op.getMean(), g.reshape(g.cast(mean, type), typeOf(op.getMean()).getShape()));
   return success();
 }
 
@@ -77,12 +77,12 @@ LogicalResult lowerVarMean(GraphBuilder &g, aten::VarMeanCorrectionOp op) {
 Lowered lowerReductionOp(GraphBuilder &g, Operation *op) {
   return llvm::TypeSwitch<Operation *, Lowered>(op)
       .Case([&](aten::SumDimIntListOp sum) -> Lowered {
-        Ref ref = g.cast(g.get(sum.getSelf()), getTensorType(sum.getResult()).getElementType());
+        Ref ref = g.cast(g.get(sum.getSelf()), typeOf(sum.getResult()).getElementType());
         g.set(sum.getResult(), g.reduce(kernel::ReduceKind::Add, ref, sum.getDim(), sum.getKeepdim()));
         return success();
       })
       .Case([&](aten::MeanDimOp mean) -> Lowered {
-        Ref ref = g.cast(g.get(mean.getSelf()), getTensorType(mean.getResult()).getElementType());
+        Ref ref = g.cast(g.get(mean.getSelf()), typeOf(mean.getResult()).getElementType());
         Ref sum = g.reduce(kernel::ReduceKind::Add, ref, mean.getDim(), mean.getKeepdim());
         g.set(mean.getResult(), divideBy(g, sum, countOf(ref, mean.getDim())));
         return success();

@@ -81,7 +81,7 @@ Ref placesOf(GraphBuilder &g, Ref elements, Ref extreme, Ref place, int64_t othe
 }
 
 void lowerScan(GraphBuilder &g, Operation *op, ReduceKind kind) {
-  RankedTensorType type = getTensorType(op->getResult(0));
+  RankedTensorType type = typeOf(op->getResult(0));
   Type compute = getComputeType(type.getElementType());
   Lines lines(g, g.cast(g.get(op->getOperand(0)), compute), cast<IntegerAttr>(op->getAttr("dim")).getInt());
   g.set(op->getResult(0), g.cast(lines.result(lines.scan(kind, lines.elements)), type.getElementType()));
@@ -89,7 +89,7 @@ void lowerScan(GraphBuilder &g, Operation *op, ReduceKind kind) {
 
 /// max + log(sum(exp(x - max))), both up to the element.
 void lowerLogCumSumExp(GraphBuilder &g, aten::LogcumsumexpOp op) {
-  Type type = getTensorType(op.getResult()).getElementType(), compute = getComputeType(type);
+  Type type = typeOf(op.getResult()).getElementType(), compute = getComputeType(type);
   Lines lines(g, g.cast(g.get(op.getSelf()), compute), op.getDim());
   Ref highest = lines.scan(ReduceKind::Max, lines.elements);
   Ref base = g.reshape(highest, {lines.outer, lines.extent, 1, lines.inner});
@@ -120,12 +120,12 @@ void lowerExtreme(GraphBuilder &g, Operation *op, ReduceKind kind) {
   Lines lines(g, g.get(op->getOperand(0)), cast<IntegerAttr>(op->getAttr("dim")).getInt());
   Ref extreme = g.reduce(kind, lines.line, {1}, /*keepDims=*/true);
   Ref first = g.reduce(ReduceKind::Min, placesOf(g, lines.line, extreme, lines.place, lines.extent), {1}, true);
-  g.set(op->getResult(0), g.reshape(extreme, getTensorType(op->getResult(0)).getShape()));
-  g.set(op->getResult(1), g.reshape(first, getTensorType(op->getResult(1)).getShape()));
+  g.set(op->getResult(0), g.reshape(extreme, typeOf(op->getResult(0)).getShape()));
+  g.set(op->getResult(1), g.reshape(first, typeOf(op->getResult(1)).getShape()));
 }
 
 void lowerProd(GraphBuilder &g, aten::ProdDimIntOp op) {
-  RankedTensorType type = getTensorType(op.getResult());
+  RankedTensorType type = typeOf(op.getResult());
   Type compute = getComputeType(type.getElementType());
   Ref product = g.reduce(ReduceKind::Mul, g.cast(g.get(op.getSelf()), compute), {static_cast<int64_t>(op.getDim())},
                          op.getKeepdim());

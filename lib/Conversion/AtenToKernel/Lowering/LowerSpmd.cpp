@@ -32,7 +32,7 @@ LogicalResult lowerSlice(GraphBuilder &g, SliceOp op) {
   Ref input = g.get(op.getInput());
   RankGroup group(op, op.getMeshAttr(), op.getAxes());
   int64_t dim = op.getDim(), pre = op.getPre(), chunk = op.getChunk(), total = input.shape[dim] / pre;
-  SmallVector<int64_t> shape(getTensorType(op.getResult()).getShape());
+  SmallVector<int64_t> shape(typeOf(op.getResult()).getShape());
   bool isEven = chunk * group.size == total;
   if (!isEven && !input.node->isVirtual())
     input = g.contiguous(input);
@@ -155,7 +155,7 @@ Lowered lowerSpmdOp(GraphBuilder &g, Operation *op) {
       .Case([&](SliceOp slice) -> Lowered { return lowerSlice(g, slice); })
       .Case([&](MaskOp mask) -> Lowered { return lowerMask(g, mask); })
       .Case([&](SegmentBroadcastOp broadcast) -> Lowered {
-        RankedTensorType type = getTensorType(broadcast.getResult());
+        RankedTensorType type = typeOf(broadcast.getResult());
         g.set(broadcast.getResult(),
               g.segmentBroadcast(g.get(broadcast.getTable()), getShardUnit(op, broadcast.getUnitAttr()),
                                  type.getNumElements()));

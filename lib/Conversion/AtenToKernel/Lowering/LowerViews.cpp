@@ -55,7 +55,7 @@ Ref spreadRows(GraphBuilder &g, Ref source, int64_t dim, int64_t step, int64_t r
 
 LogicalResult lowerSliceWrite(GraphBuilder &g, Value source, Value background, Value result, int64_t dim,
                               int64_t start, int64_t step) {
-  ArrayRef<int64_t> shape = getTensorType(result).getShape();
+  ArrayRef<int64_t> shape = typeOf(result).getShape();
   dim = normalizeDim(dim, shape.size());
   start = normalizeStart(start, shape[dim]);
   Ref ref = g.get(source);
@@ -91,7 +91,7 @@ LogicalResult lowerSliceWrite(GraphBuilder &g, Value source, Value background, V
 
 LogicalResult lowerSelectWrite(GraphBuilder &g, Value source, Value background, Value result, int64_t dim,
                                int64_t index) {
-  ArrayRef<int64_t> shape = getTensorType(result).getShape();
+  ArrayRef<int64_t> shape = typeOf(result).getShape();
   dim = normalizeDim(dim, shape.size());
   SmallVector<int64_t> rowShape(shape);
   rowShape[dim] = 1;
@@ -108,7 +108,7 @@ LogicalResult lowerSplit(GraphBuilder &g, Value self, ValueRange pieces, int64_t
   dim = normalizeDim(dim, ref.shape.size());
   int64_t start = 0;
   for (Value piece : pieces) {
-    int64_t rows = getTensorType(piece).getShape()[dim];
+    int64_t rows = typeOf(piece).getShape()[dim];
     g.set(piece, g.slice(ref, dim, start, 1, rows));
     start += rows;
   }
@@ -174,7 +174,7 @@ std::optional<Ref> lowerRotation(GraphBuilder &g, ValueRange tensors, RankedTens
 }
 
 LogicalResult lowerCat(GraphBuilder &g, ValueRange tensors, Value result, int64_t dim, bool isStack) {
-  RankedTensorType type = getTensorType(result);
+  RankedTensorType type = typeOf(result);
   dim = normalizeDim(dim, type.getRank());
   std::optional<Ref> rotation = lowerRotation(g, tensors, type, dim, isStack);
   g.set(result, rotation ? *rotation : g.concatenate(getParts(g, tensors, type, dim, isStack), dim));
@@ -194,7 +194,7 @@ static Ref getConstant(GraphBuilder &g, Attribute scalar, RankedTensorType type)
 
 Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
   auto bindAs = [&](Value self, Value result) -> Lowered {
-    g.set(result, g.reshape(g.get(self), getTensorType(result).getShape()));
+    g.set(result, g.reshape(g.get(self), typeOf(result).getShape()));
     return success();
   };
   return llvm::TypeSwitch<Operation *, Lowered>(op)
@@ -211,14 +211,14 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
         return success();
       })
       .Case([&](aten::ExpandOp expand) -> Lowered {
-        g.set(expand.getResult(), g.expand(g.get(expand.getSelf()), getTensorType(expand.getResult()).getShape()));
+        g.set(expand.getResult(), g.expand(g.get(expand.getSelf()), typeOf(expand.getResult()).getShape()));
         return success();
       })
       .Case([&](aten::SliceTensorOp slice) -> Lowered {
         Ref ref = g.get(slice.getSelf());
         int64_t dim = normalizeDim(slice.getDim(), ref.shape.size());
         g.set(slice.getResult(), g.slice(ref, dim, normalizeStart(slice.getStart(), ref.shape[dim]), slice.getStep(),
-                                         getTensorType(slice.getResult()).getShape()[dim]));
+                                         typeOf(slice.getResult()).getShape()[dim]));
         return success();
       })
       .Case([&](aten::FlipOp flip) -> Lowered {
@@ -232,7 +232,7 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
         Ref ref = g.get(select.getSelf());
         int64_t dim = normalizeDim(select.getDim(), ref.shape.size());
         Ref row = g.slice(ref, dim, normalizeDim(select.getIndex(), ref.shape[dim]), 1, 1);
-        g.set(select.getResult(), g.reshape(row, getTensorType(select.getResult()).getShape()));
+        g.set(select.getResult(), g.reshape(row, typeOf(select.getResult()).getShape()));
         return success();
       })
       .Case([&](aten::SplitTensorOp split) -> Lowered {
@@ -263,17 +263,17 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
                                 select.getIndex());
       })
       .Case([&](aten::FullOp full) -> Lowered {
-        RankedTensorType type = getTensorType(full.getResult());
+        RankedTensorType type = typeOf(full.getResult());
         g.set(full.getResult(), getConstant(g, full.getFillValue(), type));
         return success();
       })
       .Case([&](aten::ScalarTensorOp scalar) -> Lowered {
-        RankedTensorType type = getTensorType(scalar.getResult());
+        RankedTensorType type = typeOf(scalar.getResult());
         g.set(scalar.getResult(), getConstant(g, scalar.getS(), type));
         return success();
       })
       .Case([&](aten::ArangeStartStepOp arange) -> Lowered {
-        RankedTensorType type = getTensorType(arange.getResult());
+        RankedTensorType type = typeOf(arange.getResult());
         g.set(arange.getResult(), g.iota(type.getNumElements(), type.getElementType(),
                                          getScalarValue(arange.getStart()), getScalarValue(arange.getStep())));
         return success();
@@ -282,7 +282,7 @@ Lowered lowerViewOp(GraphBuilder &g, Operation *op) {
         auto elements = dyn_cast<DenseElementsAttr>(constant.getValue());
         if (!elements)
           return op->emitOpError("has elements that are not dense");
-        RankedTensorType type = getTensorType(constant.getResult());
+        RankedTensorType type = typeOf(constant.getResult());
         Attribute value = elements.isSplat() ? elements.getSplatValue<Attribute>() : Attribute(elements);
         g.set(constant.getResult(), g.constant(value, type.getElementType(), type.getShape()));
         return success();
@@ -299,7 +299,7 @@ Lowered lowerPointwiseOp(GraphBuilder &g, Operation *op) {
   SmallVector<Ref> inputs;
   for (Value operand : op->getOperands())
     inputs.push_back(g.get(operand));
-  RankedTensorType type = getTensorType(op->getResult(0));
+  RankedTensorType type = typeOf(op->getResult(0));
   if (isa<aten::ToCopyOp>(op) && inputs[0].getElementType() == type.getElementType())
     g.set(op->getResult(0), inputs[0]);
   else

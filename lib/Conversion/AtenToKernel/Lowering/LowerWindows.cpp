@@ -360,7 +360,7 @@ LogicalResult checkType(Operation *op, Type type) {
 }
 
 LogicalResult lowerConvolution(GraphBuilder &g, aten::ConvolutionOp op) {
-  RankedTensorType type = getTensorType(op.getResult());
+  RankedTensorType type = typeOf(op.getResult());
   if (failed(checkType(op, type.getElementType())))
     return failure();
   Ref input = g.get(op.getInput()), weight = g.get(op.getWeight()), out;
@@ -385,13 +385,13 @@ LogicalResult lowerConvolution(GraphBuilder &g, aten::ConvolutionOp op) {
 }
 
 LogicalResult lowerConvolutionBackward(GraphBuilder &g, aten::ConvolutionBackwardOp op) {
-  if (failed(checkType(op, getTensorType(op.getWeight()).getElementType())))
+  if (failed(checkType(op, typeOf(op.getWeight()).getElementType())))
     return failure();
   Ref grad = g.get(op.getGradOutput()), input = g.get(op.getInput()), weight = g.get(op.getWeight());
   bool transposed = op.getTransposed();
   const Ref &fine = transposed ? grad : input, &coarse = transposed ? input : grad;
   Convolution c(g, op, fine.shape, coarse.shape, weight);
-  auto set = [&](Value result, Ref value) { g.set(result, g.cast(value, getTensorType(result).getElementType())); };
+  auto set = [&](Value result, Ref value) { g.set(result, g.cast(value, typeOf(result).getElementType())); };
   std::optional<Ref> rows;
   if (op.getGradWeight() || (op.getGradInput() && !transposed))
     rows = c.asRows(coarse);
@@ -416,8 +416,8 @@ LogicalResult lowerConvolutionBackward(GraphBuilder &g, aten::ConvolutionBackwar
 void lowerMaxPool(GraphBuilder &g, Operation *op) {
   Value out = op->getResult(0), indices = op->getResult(1);
   Ref self = g.get(op->getOperand(0));
-  RankedTensorType outType = getTensorType(out);
-  Type type = outType.getElementType(), compute = getComputeType(type), i64 = getTensorType(indices).getElementType();
+  RankedTensorType outType = typeOf(out);
+  Type type = outType.getElementType(), compute = getComputeType(type), i64 = typeOf(indices).getElementType();
   Problem p(op, op->getAttrOfType<DenseI64ArrayAttr>("kernel_size").asArrayRef(),
             ArrayRef<int64_t>(self.shape).drop_front(2), outType.getShape().drop_front(2));
   Strided image(g, self);
@@ -477,7 +477,7 @@ void lowerMaxPool(GraphBuilder &g, Operation *op) {
 void lowerMaxPoolBackward(GraphBuilder &g, Operation *op) {
   Value result = op->getResult(0);
   Ref grad = g.get(op->getOperand(0)), indices = g.get(op->getOperand(2));
-  RankedTensorType type = getTensorType(result);
+  RankedTensorType type = typeOf(result);
   Type compute = getComputeType(type.getElementType()), i64 = indices.getElementType();
   Problem p(op, op->getAttrOfType<DenseI64ArrayAttr>("kernel_size").asArrayRef(), type.getShape().drop_front(2),
             ArrayRef<int64_t>(grad.shape).drop_front(2));
@@ -514,7 +514,7 @@ Lowered lowerWindowOp(GraphBuilder &g, Operation *op) {
           })
       .Case([&](aten::Im2colOp columns) -> Lowered {
         Ref image = g.get(columns.getSelf());
-        RankedTensorType type = getTensorType(columns.getResult());
+        RankedTensorType type = typeOf(columns.getResult());
         Windows w{{}, llvm::SmallVector<int64_t, 3>(columns.getStride()),
                   llvm::SmallVector<int64_t, 3>(columns.getPadding()),
                   llvm::SmallVector<int64_t, 3>(columns.getDilation())};
@@ -525,7 +525,7 @@ Lowered lowerWindowOp(GraphBuilder &g, Operation *op) {
         return success();
       })
       .Case([&](aten::Col2imOp fold) -> Lowered {
-        RankedTensorType type = getTensorType(fold.getResult());
+        RankedTensorType type = typeOf(fold.getResult());
         Windows w{{}, llvm::SmallVector<int64_t, 3>(fold.getStride()), llvm::SmallVector<int64_t, 3>(fold.getPadding()),
                   llvm::SmallVector<int64_t, 3>(fold.getDilation())};
         w.kernel.assign(fold.getKernelSize().begin(), fold.getKernelSize().end());

@@ -9,6 +9,8 @@
 #define SPMD_LIB_CONVERSION_ATENTOKERNEL_LOWERING_LOWERING_H
 
 #include "../Graph/GraphBuilder.h"
+
+#include "dialects/Aten/TensorType.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 namespace spmd::fusion {
@@ -36,10 +38,6 @@ Lowered lowerWindowOp(GraphBuilder &g, mlir::Operation *op);
 Lowered lowerAttentionOp(GraphBuilder &g, mlir::Operation *op);
 /// Collectives, pack and unpack, rank-dependent slices and masks, tables of a unit.
 Lowered lowerSpmdOp(GraphBuilder &g, mlir::Operation *op);
-
-inline mlir::RankedTensorType getTensorType(mlir::Value value) {
-  return mlir::cast<mlir::RankedTensorType>(value.getType());
-}
 
 /// `ref`, of shape [batch, rows, columns], or a copy of it, as a GEMM reads it.
 Ref asGemmOperand(GraphBuilder &g, Ref ref);
