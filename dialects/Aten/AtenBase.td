@@ -6,6 +6,7 @@
 include "dialects/Aten/AtenInterfaces.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferIntRangeInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def AtenDialect : Dialect {
@@ -70,7 +71,8 @@ def Aten_False : DefaultValuedAttr<BoolAttr, "false">;
 // operation `op`, calls of functions in AtenRules.h; `localizer` also sees the
 // wanted `types`. `verifier` calls a function in AtenVerify.h. `rowNumbers` is
 // an expression over the OpOperand `operand` and the op's accessors
-// (RowNumbers.h).
+// (RowNumbers.h). `integerRanges` is one over the `ranges` of the operands
+// (IntegerRange.h).
 //
 // `body` is one element of the result, if the op has a scalar body: a C++
 // expression, or statements that return, over a ScalarBuilder `s` and one
@@ -84,7 +86,8 @@ def Aten_False : DefaultValuedAttr<BoolAttr, "false">;
 
 class Aten_Op<string mnemonic, string torchSchema, string sum,
               list<Trait> traits = [], Dialect dialect = AtenDialect>
-    : Op<dialect, mnemonic, !listconcat([Pure, AtenOpInterface], traits)> {
+    : Op<dialect, mnemonic,
+         !listconcat([Pure, AtenOpInterface, InferIntRangeInterface], traits)> {
   string rule = "noRule(op)";
   string flops = "resultElements(op)";
   string localizer = "keepAttributes(op, types)";
@@ -94,6 +97,8 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string heavy = "false";
   string matrixProduct = "false";
   string rowNumbers = "std::nullopt";
+  string fillName = "";
+  string integerRanges = "";
   string verifier = "noConstraints(op)";
   string resultType = "";
   string computeIn = "result";
@@ -124,6 +129,10 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "bool isMatrixProduct() { return " # matrixProduct # "; }\n" #
       "std::optional<::spmd::aten::RowNumbers> getRowNumbers("
       "::mlir::OpOperand &operand);\n" #
+      "static ::llvm::StringRef getFillName() { return \"" # fillName # "\"; }\n" #
+      "void inferResultRangesFromOptional("
+      "::llvm::ArrayRef<::mlir::IntegerValueRange> operands, "
+      "::mlir::SetIntLatticeFn setRange);\n" #
       "double getFlops();\n" #
       "::llvm::LogicalResult localize(::mlir::TypeRange types);\n" #
       "::mlir::Type getPointwiseType();\n" #
@@ -151,6 +160,17 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "[[maybe_unused]] ::mlir::OpOperand &operand) {\n" #
       "  using namespace ::spmd::aten;\n" #
       "  return " # rowNumbers # ";\n}\n" #
+      "void $cppClass::inferResultRangesFromOptional("
+      "::llvm::ArrayRef<::mlir::IntegerValueRange> operands, "
+      "::mlir::SetIntLatticeFn setRange) {\n" #
+      "  using namespace ::spmd::aten;\n" #
+      "  ::mlir::Operation *op = getOperation();\n" #
+      !if(!empty(integerRanges),
+          "  inferIntegerRanges(op, operands, setRange);\n}\n",
+          "  inferIntegerRanges(op, operands, setRange, "
+          "[&]([[maybe_unused]] ::llvm::ArrayRef<KnownRange> ranges) "
+          "-> ::llvm::SmallVector<KnownRange> { return {" # integerRanges #
+          "}; });\n}\n") #
       "::llvm::LogicalResult $cppClass::localize(::mlir::TypeRange types) {\n" #
       "  using namespace ::spmd::aten;\n" #
       "  ::mlir::Operation *op = getOperation();\n" #

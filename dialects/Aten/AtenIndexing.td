@@ -23,6 +23,7 @@ def Aten_GatherRowsOp
   let rule = "gatherRowsRule(op)";
   let rowNumbers = "rowNumbersIn(getIndexMutable(), operand, getSelf().getType().getDimSize(getBatchDims()))";
   let verifier = "verifyGatherRows(op)";
+  let integerRanges = "ranges.front()";
 }
 
 // What a row number writes twice is written in the order of src. Without self,
@@ -41,6 +42,8 @@ def Aten_ScatterRowsOp
   let rule = "scatterRowsRule(op)";
   let rowNumbers = "rowNumbersIn(getIndexMutable(), operand, getRows())";
   let verifier = "verifyScatterRows(op)";
+  let integerRanges = [{getReduce() == "set" ? unite(getSelf() ? ranges.front() : rangeFrom(0, 0), ranges.back())
+                                           : KnownRange()}];
 }
 
 // Import puts one before every use of computed row numbers;
@@ -56,6 +59,7 @@ def Aten_CheckIndexOp
   let rule = "checkIndexRule(op)";
   let rowNumbers = "rowNumbersIn(getSelfMutable(), operand, getHigh(), getIgnoreIndex())";
   let verifier = "verifyCheckIndex(op)";
+  let integerRanges = "getIgnoreIndex() ? ranges.front() : rangeFrom(getLow(), getHigh() - 1)";
 }
 
 // Not-a-number counts as greatest; equal elements keep their order.
@@ -71,6 +75,7 @@ def Aten_SortStableOp
   let flops = "sortFlops(op)";
   let rule = "wholeDimRule(op)";
   let verifier = "verifySort(op)";
+  let integerRanges = "ranges.front(), rangeOfPlaces(op, getDim())";
 }
 
 #endif // SPMD_ATEN_INDEXING_TD

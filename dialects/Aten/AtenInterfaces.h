@@ -8,6 +8,7 @@
 #ifndef SPMD_DIALECTS_ATEN_ATENINTERFACES_H
 #define SPMD_DIALECTS_ATEN_ATENINTERFACES_H
 
+#include "dialects/Aten/IntegerRange.h"
 #include "dialects/Aten/RowNumbers.h"
 #include "dialects/Aten/Schema.h"
 #include "dialects/Aten/ShardingRule.h"

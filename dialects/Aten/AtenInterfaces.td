@@ -113,6 +113,10 @@ def AtenOpInterface : OpInterface<"AtenOpInterface", [
     }], "bool", "isView", (ins), [{}], [{
       return ::spmd::aten::returnsView($_op.getSchema());
     }]>,
+    StaticInterfaceMethod<[{
+      The attribute that is the number that all elements of the result are,
+      whatever its shape. Empty for ops that do not state one.
+    }], "::llvm::StringRef", "getFillName", (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<[{
       What the elements of `operand` may be, if they are numbers of rows or of
       classes that the op looks up; nothing if they are not. The bound is that
@@ -122,6 +126,13 @@ def AtenOpInterface : OpInterface<"AtenOpInterface", [
       return ::std::nullopt;
     }]>,
   ];
+  let extraSharedClassDeclaration = [{
+    /// The number that all elements of the result are; null if the op does not state one.
+    ::mlir::Attribute getFillNumber() {
+      ::llvm::StringRef name = $_op.getFillName();
+      return name.empty() ? ::mlir::Attribute() : $_op->getAttr(name);
+    }
+  }];
 }
 
 def ListOpInterface : OpInterface<"ListOpInterface"> {

@@ -120,10 +120,14 @@ def Aten_FmodScalarOp
                           "s.fmod(self, s.constant(getOther()))">;
 def Aten_RemainderTensorOp
     : Aten_BinaryOp<"remainder.Tensor", "remainder with the sign of other",
-                    "s.remainder(self, other)">;
+                    "s.remainder(self, other)"> {
+  let integerRanges = "rangeOfRemainder(op, ranges, ranges.back())";
+}
 def Aten_RemainderScalarOp
     : Aten_BinaryScalarOp<"remainder.Scalar",
                           "remainder with the sign of other",
-                          "s.remainder(self, s.constant(getOther()))">;
+                          "s.remainder(self, s.constant(getOther()))"> {
+  let integerRanges = "rangeOfRemainder(op, ranges, rangeOfNumber(getOther()))";
+}
 
 #endif // SPMD_ATEN_MATH_TD

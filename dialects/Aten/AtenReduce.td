@@ -25,6 +25,7 @@ def Aten_SumDimIntListOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim, OptionalAttr<TypeAttr>:$dtype);
   let rule = "reductionRule(op, ReductionKind::sum, Linearity::additive)";
+  let integerRanges = "rangeOfSums(ranges.front(), countReduced(op))";
 }
 def Aten_MeanDimOp
     : Aten_ReduceOp<"mean.dim",
@@ -40,6 +41,7 @@ def Aten_AmaxOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim);
   let rule = "reductionRule(op, ReductionKind::max)";
+  let integerRanges = "ranges.front()";
 }
 def Aten_AminOp
     : Aten_ReduceOp<"amin", "aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
@@ -47,6 +49,7 @@ def Aten_AminOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$dim,
                    Aten_False:$keepdim);
   let rule = "reductionRule(op, ReductionKind::min)";
+  let integerRanges = "ranges.front()";
 }
 def Aten_ProdDimIntOp
     : Aten_ReduceOp<"prod.dim_int",
@@ -63,6 +66,7 @@ class Aten_ExtremeOp<string name, string sum>
   let arguments = (ins Aten_Tensor:$self, I64Attr:$dim, Aten_False:$keepdim);
   let results = (outs Aten_Tensor:$values, Aten_Tensor:$indices);
   let rule = "wholeReductionRule(op)";
+  let integerRanges = "ranges.front(), rangeOfPlaces(op, getDim())";
 }
 def Aten_MaxDimOp
     : Aten_ExtremeOp<"max.dim", "maximum over a dimension, and its place">;
@@ -81,11 +85,13 @@ class Aten_ScanOp<string name, string rest, string sum>
 class Aten_CumulativeExtremeOp<string name, string sum>
     : Aten_ScanOp<name, ") -> (Tensor values, Tensor indices)", sum> {
   let results = (outs Aten_Tensor:$values, Aten_Tensor:$indices);
+  let integerRanges = "ranges.front(), rangeOfPlaces(op, getDim())";
 }
 def Aten_CumsumOp
     : Aten_ScanOp<"cumsum", ", *, ScalarType? dtype=None) -> Tensor",
                   "sums up to each element"> {
   let rule = "wholeDimRule(op, Linearity::additive)";
+  let integerRanges = "rangeOfSums(ranges.front(), countAlong(op, getDim()))";
 }
 def Aten_CumprodOp
     : Aten_ScanOp<"cumprod", ", *, ScalarType? dtype=None) -> Tensor",

@@ -193,6 +193,7 @@ def Aten_FullOp
   let localizer = [{localizeShape(op, "size", types)}];
   let rule = "fullRule(op)";
   let verifier = "verifyFull(op)";
+  let fillName = "fill_value";
 }
 def Aten_ArangeStartStepOp
     : Aten_LayoutOp<"arange.start_step",
@@ -202,6 +203,7 @@ def Aten_ArangeStartStepOp
   let arguments = (ins Aten_Scalar:$start, Aten_Scalar:$end, Aten_ScalarOne:$step);
   let localizer = "keepShape(op, types)";
   let verifier = "verifyArange(op)";
+  let integerRanges = "rangeOfProgression(getStartAttr(), getStepAttr(), getType().getNumElements())";
 }
 def Aten_ScalarTensorOp
     : Aten_LayoutOp<"scalar_tensor",
@@ -211,6 +213,7 @@ def Aten_ScalarTensorOp
   let arguments = (ins Aten_Scalar:$s);
   let rule = "fullRule(op)";
   let verifier = "verifyScalarTensor(op)";
+  let fillName = "s";
 }
 def Aten_ConstantOp
     : Aten_LayoutOp<"constant", "spmd::constant(*, Tensor value) -> Tensor",
@@ -219,6 +222,7 @@ def Aten_ConstantOp
   let assemblyFormat = "$value attr-dict `:` type($result)";
   let localizer = "keepShape(op, types)";
   let verifier = "verifyConstant(op)";
+  let integerRanges = "rangeOfConstant(getValueAttr())";
 }
 
 #endif // SPMD_ATEN_VIEW_TD

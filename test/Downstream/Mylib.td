@@ -1,7 +1,8 @@
 //===- Mylib.td - Ops of somebody else ---------------------*- tablegen -*-===//
 //
-// What a project outside of this one writes to add a pointwise op: one entry
-// per op, with its scalar body. Nothing else knows of these ops.
+// What a project outside of this one writes to add an op: one entry per op, of
+// a pointwise one with its scalar body, of others with what passes ask of them.
+// Nothing else knows of these ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,4 +37,31 @@ def Mylib_SwooshGateBackwardOp
     Value bend = s.mul(sigmoid, s.sub(s.constant(1), sigmoid));
     return s.mul(grad_output, s.add(s.mul(slope, sigmoid), s.mul(line, bend)));
   }];
+}
+
+// Whole numbers: how large they are follows from the body.
+def Mylib_BucketOp
+    : Aten_PointwiseOp<"bucket", "mylib::bucket(Tensor self, int count) -> Tensor", "the nearest of 0 to count - 1", [],
+                       MylibDialect> {
+  let arguments = (ins Aten_Tensor:$self, I64Attr:$count);
+  let body = "s.min(s.max(self, s.constant(0)), s.constant(static_cast<double>(getCount()) - 1))";
+}
+
+class Mylib_Op<string mnemonic, string torchSchema, string sum>
+    : Aten_Op<mnemonic, torchSchema, sum, [], MylibDialect> {
+  let results = (outs Aten_Tensor:$result);
+}
+
+def Mylib_NearestOp
+    : Mylib_Op<"nearest", "mylib::nearest(Tensor self, Tensor centers) -> Tensor",
+               "for each element the number of the center that is nearest"> {
+  let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$centers);
+  let integerRanges = "rangeFrom(0, getCenters().getType().getNumElements() - 1)";
+}
+
+def Mylib_BesideOp
+    : Mylib_Op<"beside", "mylib::beside(Tensor self, Tensor other, int dim) -> Tensor", "one after the other along dim"> {
+  let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$other, I64Attr:$dim);
+  let movesElements = "true";
+  let rule = "wholeDimRule(op, Linearity::additive)";
 }

@@ -59,7 +59,7 @@ struct InferIndexBoundsPass : StepPass<spmd::impl::InferIndexBoundsPassBase<Infe
 } // namespace
 
 bool Inference::isProven(Value value, CheckIndexOp check) {
-  std::optional<IntegerRange> range = ranges.get(value);
+  aten::KnownRange range = ranges.get(value);
   int64_t low = check.getLow(), high = check.getHigh();
   if (!range)
     return false;
@@ -79,9 +79,8 @@ bool Inference::collectInputs(Value value, CheckIndexOp check, llvm::SetVector<B
     return true;
   }
   Operation *op = value.getDefiningOp();
-  return keepsElements(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
-           return collectInputs(operand, check, inputs);
-         });
+  return aten::movesIntegers(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return collectInputs(operand, check, inputs); });
 }
 
 void Inference::run() {

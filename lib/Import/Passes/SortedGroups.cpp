@@ -80,7 +80,7 @@ aten::SortStableOp spmd::findSortOfGroups(Value groups, ArrayRef<aten::SortStabl
   for (aten::SortStableOp sort : sorts) {
     if (sort.getDescending() || (sort.getValues() != numbers && strip(sort.getSelf()) != numbers))
       continue;
-    std::optional<IntegerRange> range = ranges.get(sort.getSelf());
+    aten::KnownRange range = ranges.get(sort.getSelf());
     if (typeOf(sort.getValues()).getNumElements() == rows && range && range->low >= 0 && range->high < numGroups)
       return sort;
   }

@@ -186,11 +186,11 @@ bool Unsorting::visitInverse(Operation *op) {
     if (typeOf(other.getSelf()).getRank() == 1 && !other.getDescending() && isPermutation(other.getSelf()))
       return inverses.insert(other.getIndices()).second;
   } else if (auto where = dyn_cast<aten::WhereSelfOp>(op)) { // negative ones counted from the end: there are none
-    std::optional<IntegerRange> chooses = ranges.get(where.getCondition());
+    aten::KnownRange chooses = ranges.get(where.getCondition());
     if (inverses.contains(where.getOther()) && chooses && chooses->high == 0)
       return inverses.insert(where.getResult()).second;
   } else if (auto cast = dyn_cast<aten::ToCopyOp>(op)) {
-    if (inverses.contains(cast.getSelf()) && keepsElements(cast))
+    if (inverses.contains(cast.getSelf()) && aten::movesIntegers(cast))
       return inverses.insert(cast->getResult(0)).second;
   }
   return false;
