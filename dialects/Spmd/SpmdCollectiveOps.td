@@ -19,7 +19,7 @@ def Spmd_KindArrayAttr
 /// `reduceKinds` is what getReduceKinds() returns.
 class Spmd_CollectiveOp<string name, bit isStart, dag operands, dag own, dag received, string operandText,
                         string ownText, string types, string reduceKinds, list<Trait> traits = []>
-    : Spmd_Op<name # !if(isStart, "_start", ""), !if(isStart, [Spmd_Scheduled], [Pure]) # traits # [
+    : Spmd_Op<name # !if(isStart, "_start", ""), !if(isStart, [Spmd_Scheduled], [Pure, Spmd_PaddingOpInterface]) # traits # [
         DeclareOpInterfaceMethods<SymbolUserOpInterface>, Spmd_CollectiveOpInterface]> {
   let arguments = !con(operands,
       (ins FlatSymbolRefAttr:$mesh, StrArrayAttr:$axes, OptionalAttr<FlatSymbolRefAttr>:$unit), own,
@@ -105,7 +105,7 @@ def Spmd_AllReduceOp : Spmd_AllReduce<false> {
 //===----------------------------------------------------------------------===//
 
 def Spmd_SliceOp : Spmd_Op<"slice",
-    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+    [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>, Spmd_PaddingOpInterface]> {
   let summary = "this rank's rows of a replicated value, no communication";
   let description = [{
     Dimension `dim` of the operand is [pre][total], of the result [pre][chunk]; rows

@@ -61,4 +61,17 @@ def Spmd_RowCollectiveOpInterface : OpInterface<"RowCollectiveOpInterface"> {
   ];
 }
 
+def Spmd_PaddingOpInterface : OpInterface<"PaddingOpInterface"> {
+  let cppNamespace = "::spmd";
+  let description = [{
+    An op whose results may be flat buffers: what is in their elements that are in no segment.
+  }];
+  let methods = [
+    InterfaceMethod<"the operand whose padding is that of a result; null if it is zero there",
+                    "::mlir::Value", "getPaddingSource", (ins "::mlir::OpResult":$result), "", [{
+      return $_op->getOperand(result.getResultNumber());
+    }]>,
+  ];
+}
+
 #endif // SPMD_INTERFACES_TD

@@ -5,8 +5,14 @@
 
 include "dialects/Spmd/SpmdSymbolOps.td"
 
-class Spmd_UnitOp<string mnemonic>
-    : Spmd_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+class Spmd_UnitOp<string mnemonic, list<Trait> traits = []>
+    : Spmd_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>] # traits>;
+
+/// One that makes a flat buffer with zeros in its padding.
+class Spmd_ZeroPaddedOp<string mnemonic>
+    : Spmd_UnitOp<mnemonic, [Spmd_PaddingOpInterface]> {
+  let extraClassDeclaration = "::mlir::Value getPaddingSource(::mlir::OpResult) { return {}; }";
+}
 
 def Spmd_UnpackOp : Spmd_UnitOp<"unpack"> {
   let summary = "views of parameters in a unit's flat buffer, no bytes move";
@@ -24,7 +30,7 @@ def Spmd_UnpackOp : Spmd_UnitOp<"unpack"> {
   }];
 }
 
-def Spmd_PackOp : Spmd_UnitOp<"pack"> {
+def Spmd_PackOp : Spmd_ZeroPaddedOp<"pack"> {
   let summary = "a unit's flat buffer from the values of its segments";
   let description = [{
     Segments that are not named, and padding, are zero. Any dtype will do: a mask of
@@ -39,7 +45,7 @@ def Spmd_PackOp : Spmd_UnitOp<"pack"> {
   }];
 }
 
-def Spmd_SegmentBroadcastOp : Spmd_UnitOp<"segment_broadcast"> {
+def Spmd_SegmentBroadcastOp : Spmd_ZeroPaddedOp<"segment_broadcast"> {
   let summary = "each element of the rank's chunk gets its segment's entry";
   let description = [{ Padding gets 0. The table has one entry per segment. }];
   let arguments = (ins AnyRankedTensor:$table, FlatSymbolRefAttr:$unit);

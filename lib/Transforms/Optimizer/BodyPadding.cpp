@@ -13,6 +13,7 @@
 #include "dialects/Aten/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -378,19 +379,34 @@ Scalar BodyEvaluator::evaluate(Operation *op) {
       .Default([&](Operation *) { return isa<FloatType>(type) ? evaluateMath(op, a, b) : evaluateInteger(op, a, b); });
 }
 
-Padding spmd::getPaddingOfBody(aten::ScalarBodyOpInterface op, ArrayRef<Padding> operands, bool decides) {
-  Block body;
+/// The op's scalar body in `body`: its result.
+static Value buildBody(aten::ScalarBodyOpInterface op, Block &body) {
   for (Type type : op->getOperandTypes())
     body.addArgument(aten::getValueType(cast<RankedTensorType>(type).getElementType()), op.getLoc());
   ImplicitLocOpBuilder builder(op.getLoc(), op.getContext());
   builder.setInsertionPointToEnd(&body);
-  Value result = op.buildScalarBody(builder, body.getArguments()), source = result;
-  while (Operation *cast = source.getDefiningOp()) {
-    if (!isa<CastOpInterface>(cast))
-      break;
-    source = cast->getOperand(0);
-  }
-  bool isConversion = isa<BlockArgument>(source);
+  return op.buildScalarBody(builder, body.getArguments());
+}
+
+/// What `value` is converted from.
+static Value getConverted(Value value) {
+  while (auto cast = value.getDefiningOp<CastOpInterface>())
+    value = cast->getOperand(0);
+  return value;
+}
+
+bool spmd::isSumByBody(aten::ScalarBodyOpInterface op) {
+  Block body;
+  Operation *last = getConverted(buildBody(op, body)).getDefiningOp();
+  if (auto difference = dyn_cast_or_null<arith::SubIOp>(last)) // 0 - x is what negates integers
+    return !matchPattern(difference.getLhs(), m_Zero());
+  return isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::AddIOp>(last);
+}
+
+Padding spmd::getPaddingOfBody(aten::ScalarBodyOpInterface op, ArrayRef<Padding> operands, bool decides) {
+  Block body;
+  Value result = buildBody(op, body);
+  bool isConversion = isa<BlockArgument>(getConverted(result));
 
   // What is not zero is positive or negative.
   SmallVector<unsigned> split;

@@ -18,6 +18,9 @@ Padding getPaddingOfNumber(double value, mlir::Type type);
 /// assumption.
 Padding getPaddingOfBody(aten::ScalarBodyOpInterface op, llvm::ArrayRef<Padding> operands, bool decides);
 
+/// What the op's scalar body computes last is a sum or a difference.
+bool isSumByBody(aten::ScalarBodyOpInterface op);
+
 } // namespace spmd
 
 #endif // SPMD_LIB_TRANSFORMS_OPTIMIZER_BODYPADDING_H

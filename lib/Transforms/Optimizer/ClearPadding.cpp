@@ -45,27 +45,29 @@ private:
     Operation *op = value.getDefiningOp();
     // A number of its own: a learning rate may be 0. Sums are divided by where segments are too, so they are not 0.
     if (typeOf(value).getRank() == 0) {
-      if (isa_and_nonnull<aten::AddTensorOp, aten::AddScalarOp, aten::SubTensorOp, aten::SubScalarOp,
-                          aten::RsubScalarOp>(op))
+      if (auto body = dyn_cast_or_null<aten::ScalarBodyOpInterface>(op);
+          body && body.hasScalarBody() && isSumByBody(body))
         return {Padding::positive, true};
       Known number = op ? ofAten(op) : Known();
       return number.padding == Padding::unknown ? Known{Padding::finite, true} : number;
     }
-    if (!op || isa<PackOp, SegmentBroadcastOp>(op))
+    if (!op)
       return {Padding::zero};
-    if (isa<CollectiveOpInterface, SliceOp>(op))
-      return get(op->getOperand(cast<OpResult>(value).getResultNumber()));
+    if (auto flat = dyn_cast<PaddingOpInterface>(op)) {
+      Value source = flat.getPaddingSource(cast<OpResult>(value));
+      return source ? get(source) : Known{Padding::zero};
+    }
     return ofAten(op);
   }
 
   Known ofAten(Operation *op) {
-    if (isa<aten::CloneOp>(op))
-      return get(op->getOperand(0));
-    if (auto scalar = dyn_cast<aten::ScalarTensorOp>(op))
-      return {getPaddingOfNumber(aten::getScalarValue(scalar.getS()), scalar.getType().getElementType())};
-    auto body = dyn_cast<aten::ScalarBodyOpInterface>(op);
-    if (!body || !body.hasScalarBody())
+    auto iface = dyn_cast<aten::AtenOpInterface>(op);
+    if (!iface)
       return {};
+    if (Attribute number = iface.getFillNumber())
+      return {getPaddingOfNumber(aten::getScalarValue(number), typeOf(op->getResult(0)).getElementType())};
+    if (!iface.hasScalarBody()) // an element that is one of the operand's in the same place is what that is
+      return iface.isPointwise() && iface.movesElements() ? get(op->getOperand(0)) : Known();
     SmallVector<Padding> operands;
     bool isAssumed = false;
     for (Value operand : op->getOperands()) {
@@ -73,7 +75,7 @@ private:
       operands.push_back(known.padding);
       isAssumed |= known.isAssumed;
     }
-    Padding padding = getPaddingOfBody(body, operands, /*decides=*/!isAssumed);
+    Padding padding = getPaddingOfBody(iface, operands, /*decides=*/!isAssumed);
     return {padding, isAssumed && padding != Padding::zero};
   }
 
