@@ -72,7 +72,7 @@ def Aten_False : DefaultValuedAttr<BoolAttr, "false">;
 // wanted `types`. `verifier` calls a function in AtenVerify.h. `rowNumbers` is
 // an expression over the OpOperand `operand` and the op's accessors
 // (RowNumbers.h). `integerRanges` is one over the `ranges` of the operands
-// (IntegerRange.h).
+// (IntegerRange.h), `rowPieces` one over the accessors (Pieces.h).
 //
 // `body` is one element of the result, if the op has a scalar body: a C++
 // expression, or statements that return, over a ScalarBuilder `s` and one
@@ -98,6 +98,7 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string matrixProduct = "false";
   string rowNumbers = "std::nullopt";
   string fillName = "";
+  string rowPieces = "std::nullopt";
   string integerRanges = "";
   string verifier = "noConstraints(op)";
   string resultType = "";
@@ -130,6 +131,7 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "std::optional<::spmd::aten::RowNumbers> getRowNumbers("
       "::mlir::OpOperand &operand);\n" #
       "static ::llvm::StringRef getFillName() { return \"" # fillName # "\"; }\n" #
+      "std::optional<::spmd::aten::Pieces> getRowPieces();\n" #
       "void inferResultRangesFromOptional("
       "::llvm::ArrayRef<::mlir::IntegerValueRange> operands, "
       "::mlir::SetIntLatticeFn setRange);\n" #
@@ -160,6 +162,9 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "[[maybe_unused]] ::mlir::OpOperand &operand) {\n" #
       "  using namespace ::spmd::aten;\n" #
       "  return " # rowNumbers # ";\n}\n" #
+      "std::optional<::spmd::aten::Pieces> $cppClass::getRowPieces() {\n" #
+      "  using namespace ::spmd::aten;\n" #
+      "  return " # rowPieces # ";\n}\n" #
       "void $cppClass::inferResultRangesFromOptional("
       "::llvm::ArrayRef<::mlir::IntegerValueRange> operands, "
       "::mlir::SetIntLatticeFn setRange) {\n" #

@@ -9,6 +9,7 @@
 #define SPMD_DIALECTS_ATEN_ATENINTERFACES_H
 
 #include "dialects/Aten/IntegerRange.h"
+#include "dialects/Aten/Pieces.h"
 #include "dialects/Aten/RowNumbers.h"
 #include "dialects/Aten/Schema.h"
 #include "dialects/Aten/ShardingRule.h"

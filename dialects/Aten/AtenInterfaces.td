@@ -31,6 +31,10 @@ def ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
       puts them together; not what adds zeros.
     }], "bool", "movesElements">,
     InterfaceMethod<[{
+      How the op cuts a dimension into pieces, or puts pieces side by side along
+      one, if it does nothing else (cat, split, a slice and what undoes it).
+    }], "std::optional<::spmd::aten::Pieces>", "getRowPieces">,
+    InterfaceMethod<[{
       Rewrites the attributes that state sizes (the `size` of a view, an expand
       or a full, the end of a slice over a whole dimension) so that the op,
       given operands of local shape, computes results of `localResultTypes`.

@@ -91,6 +91,7 @@ def Aten_SliceTensorOp
   let localizer = "localizeSlice(op, types)";
   let rule = "sliceRule(op)";
   let verifier = "verifySlice(op)";
+  let rowPieces = "piecesAlong(getDim(), getStart(), getStep())";
 }
 def Aten_SelectIntOp
     : Aten_MovementOp<"select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
@@ -108,6 +109,7 @@ def Aten_SplitTensorOp
   let localizer = "localizeSplit(op, types)";
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifySplit(op)";
+  let rowPieces = "piecesAlong(getDim())";
 }
 def Aten_SplitWithSizesOp
     : Aten_MovementOp<"split_with_sizes",
@@ -119,6 +121,7 @@ def Aten_SplitWithSizesOp
   let localizer = "localizeSplit(op, types)";
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifySplit(op)";
+  let rowPieces = "piecesAlong(getDim())";
 }
 def Aten_CatOp
     : Aten_MovementOp<"cat", "aten::cat(Tensor[] tensors, int dim=0) -> Tensor",
@@ -126,6 +129,7 @@ def Aten_CatOp
   let arguments = (ins Aten_List:$tensors, I64Attr:$dim);
   let rule = "wholeDimRule(op, Linearity::additive)";
   let verifier = "verifyCat(op)";
+  let rowPieces = "piecesAlong(getDim())";
 }
 def Aten_StackOp
     : Aten_MovementOp<"stack", "aten::stack(Tensor[] tensors, int dim=0) -> Tensor",
@@ -144,6 +148,7 @@ def Aten_SliceBackwardOp
   let localizer = "localizeSlice(op, types)";
   let rule = "sliceRule(op)";
   let verifier = "verifySlice(op)";
+  let rowPieces = "piecesAlong(getDim(), getStart(), getStep())";
 }
 def Aten_SelectBackwardOp
     : Aten_LayoutOp<"select_backward",

@@ -64,4 +64,5 @@ def Mylib_BesideOp
   let arguments = (ins Aten_Tensor:$self, Aten_Tensor:$other, I64Attr:$dim);
   let movesElements = "true";
   let rule = "wholeDimRule(op, Linearity::additive)";
+  let rowPieces = "piecesAlong(getDim())";
 }

@@ -121,7 +121,7 @@ MISTAKES = [
             "A view of a dimension that is sharded inside forgets what stands before the rank's part.",
             ("SpmdPartitionTests", "Transforms/Partition/partition")),
     Mistake("partition-slice-of-parts", "lib/Transforms/Partition/Parts.cpp",
-            "(*rows == 0 || ⟦start.getInt() % *rows != 0⟧)", "false",
+            "*rows == 0 || ⟦pieces->start % *rows != 0⟧)", "false",
             "A slice that begins inside one of several batches is taken for a whole batch.",
             ("Execution/interp/small", "Transforms/Partition/partition")),
     Mistake("partition-unverified-fill", "lib/Transforms/Partition/VerifyStates.cpp",

@@ -11,7 +11,7 @@
 
 #include "Parts.h"
 
-#include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
@@ -39,9 +39,11 @@ int64_t getRows(Value value, int64_t dim) { return typeOf(value).getDimSize(dim)
 } // namespace
 
 std::optional<SmallVector<AxisState>> mapThroughParts(Operation *op, ArrayRef<AxisState> operands) {
-  if (!isa<aten::CatOp, aten::SliceTensorOp, aten::SplitTensorOp, aten::SplitWithSizesOp, aten::SliceBackwardOp>(op))
+  auto iface = dyn_cast<aten::ShardingOpInterface>(op);
+  std::optional<aten::Pieces> pieces = iface ? iface.getRowPieces() : std::nullopt;
+  if (!pieces)
     return std::nullopt;
-  int64_t dim = op->getAttrOfType<IntegerAttr>("dim").getInt();
+  int64_t dim = pieces->dim;
   std::optional<int64_t> rows;
   for (auto [operand, state] : llvm::zip_equal(op->getOperands(), operands)) {
     std::optional<int64_t> own = getPartRows(operand, state, dim);
@@ -52,9 +54,7 @@ std::optional<SmallVector<AxisState>> mapThroughParts(Operation *op, ArrayRef<Ax
   if (!rows)
     return std::nullopt;
   // Slices begin where a part does.
-  if (auto step = op->getAttrOfType<IntegerAttr>("step"); step && step.getInt() != 1)
-    return std::nullopt;
-  if (auto start = op->getAttrOfType<IntegerAttr>("start"); start && (*rows == 0 || start.getInt() % *rows != 0))
+  if (pieces->step != 1 || *rows == 0 || pieces->start % *rows != 0)
     return std::nullopt;
   SmallVector<AxisState> results;
   for (Value result : op->getResults()) {
