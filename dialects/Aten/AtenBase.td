@@ -72,7 +72,8 @@ def Aten_False : DefaultValuedAttr<BoolAttr, "false">;
 // wanted `types`. `verifier` calls a function in AtenVerify.h. `rowNumbers` is
 // an expression over the OpOperand `operand` and the op's accessors
 // (RowNumbers.h). `integerRanges` is one over the `ranges` of the operands
-// (IntegerRange.h), `rowPieces` one over the accessors (Pieces.h).
+// (IntegerRange.h), `rowPieces` one over the accessors (Pieces.h), `statesSize` one
+// over the `name` of an attribute.
 //
 // `body` is one element of the result, if the op has a scalar body: a C++
 // expression, or statements that return, over a ScalarBuilder `s` and one
@@ -98,7 +99,10 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
   string matrixProduct = "false";
   string rowNumbers = "std::nullopt";
   string fillName = "";
+  string tensorOverload = "";
   string rowPieces = "std::nullopt";
+  string statesSize = "false";
+  string continuesRows = "false";
   string integerRanges = "";
   string verifier = "noConstraints(op)";
   string resultType = "";
@@ -131,7 +135,10 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "std::optional<::spmd::aten::RowNumbers> getRowNumbers("
       "::mlir::OpOperand &operand);\n" #
       "static ::llvm::StringRef getFillName() { return \"" # fillName # "\"; }\n" #
+      "static ::llvm::StringRef getTensorOverload();\n" #
       "std::optional<::spmd::aten::Pieces> getRowPieces();\n" #
+      "bool statesSize(::llvm::StringRef name);\n" #
+      "bool continuesRows() { return " # continuesRows # "; }\n" #
       "void inferResultRangesFromOptional("
       "::llvm::ArrayRef<::mlir::IntegerValueRange> operands, "
       "::mlir::SetIntLatticeFn setRange);\n" #
@@ -162,9 +169,16 @@ class Aten_Op<string mnemonic, string torchSchema, string sum,
       "[[maybe_unused]] ::mlir::OpOperand &operand) {\n" #
       "  using namespace ::spmd::aten;\n" #
       "  return " # rowNumbers # ";\n}\n" #
+      "::llvm::StringRef $cppClass::getTensorOverload() { return " #
+      !if(!empty(tensorOverload), "{}", tensorOverload # "::getOperationName()") #
+      "; }\n" #
       "std::optional<::spmd::aten::Pieces> $cppClass::getRowPieces() {\n" #
       "  using namespace ::spmd::aten;\n" #
       "  return " # rowPieces # ";\n}\n" #
+      "bool $cppClass::statesSize([[maybe_unused]] ::llvm::StringRef name) {\n" #
+      "  using namespace ::spmd::aten;\n" #
+      "  [[maybe_unused]] ::mlir::Operation *op = getOperation();\n" #
+      "  return " # statesSize # ";\n}\n" #
       "void $cppClass::inferResultRangesFromOptional("
       "::llvm::ArrayRef<::mlir::IntegerValueRange> operands, "
       "::mlir::SetIntLatticeFn setRange) {\n" #

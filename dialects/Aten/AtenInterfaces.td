@@ -35,6 +35,14 @@ def ShardingOpInterface : OpInterface<"ShardingOpInterface"> {
       one, if it does nothing else (cat, split, a slice and what undoes it).
     }], "std::optional<::spmd::aten::Pieces>", "getRowPieces">,
     InterfaceMethod<[{
+      The attribute `name` says no more than what the types of operands and
+      results say as well: it is a size of theirs.
+    }], "bool", "statesSize", (ins "::llvm::StringRef":$name)>,
+    InterfaceMethod<[{
+      Were the result longer, the other attributes and the operands being the
+      same, it would begin with what it is now (arange).
+    }], "bool", "continuesRows">,
+    InterfaceMethod<[{
       Rewrites the attributes that state sizes (the `size` of a view, an expand
       or a full, the end of a slice over a whole dimension) so that the op,
       given operands of local shape, computes results of `localResultTypes`.
@@ -121,6 +129,11 @@ def AtenOpInterface : OpInterface<"AtenOpInterface", [
       The attribute that is the number that all elements of the result are,
       whatever its shape. Empty for ops that do not state one.
     }], "::llvm::StringRef", "getFillName", (ins), [{}], [{ return {}; }]>,
+    StaticInterfaceMethod<[{
+      Of an op of one tensor and a number `other`: its name in the overload that
+      has a tensor in the number's place. Empty if there is none, or if it has
+      other attributes.
+    }], "::llvm::StringRef", "getTensorOverload", (ins), [{}], [{ return {}; }]>,
     InterfaceMethod<[{
       What the elements of `operand` may be, if they are numbers of rows or of
       classes that the op looks up; nothing if they are not. The bound is that

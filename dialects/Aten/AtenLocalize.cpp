@@ -62,3 +62,14 @@ LogicalResult spmd::aten::localizeSplit(Operation *op, TypeRange types) {
   op->setAttr("split_size", builder.getI64IntegerAttr(size * sizes.front() / before));
   return success();
 }
+
+bool spmd::aten::isShape(Operation *op, StringRef name, StringRef attr) {
+  auto sizes = op->getAttrOfType<DenseI64ArrayAttr>(attr);
+  return name == attr && sizes && sizes.asArrayRef() == typeOf(op->getResult(0)).getShape();
+}
+
+bool spmd::aten::isEndOfWhole(Operation *op, StringRef name) {
+  std::optional<Pieces> pieces = cast<ShardingOpInterface>(op).getRowPieces();
+  return name == "end" && pieces->start == 0 && pieces->step == 1 &&
+         typeOf(op->getOperand(0)) == typeOf(op->getResult(0));
+}

@@ -51,6 +51,7 @@ def Aten_MulTensorOp : Aten_BinaryOp<"mul.Tensor", "self * other",
 def Aten_MulScalarOp : Aten_BinaryScalarOp<"mul.Scalar", "self * other",
                           "s.mul(self, s.constant(getOther()))"> {
   let rule = "pointwiseRule(op, Linearity::multilinear, {0})";
+  let tensorOverload = "MulTensorOp";
 }
 def Aten_DivTensorOp : Aten_BinaryOp<"div.Tensor", "self / other",
                           "s.div(self, other)"> {
@@ -60,6 +61,7 @@ def Aten_DivTensorOp : Aten_BinaryOp<"div.Tensor", "self / other",
 def Aten_DivScalarOp : Aten_BinaryScalarOp<"div.Scalar", "self / other",
                           "s.div(self, s.constant(getOther()))"> {
   let rule = "pointwiseRule(op, Linearity::multilinear, {0})";
+  let tensorOverload = "DivTensorOp";
   let resultType = "floating";
 }
 

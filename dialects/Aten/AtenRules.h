@@ -140,6 +140,13 @@ llvm::LogicalResult localizeShape(mlir::Operation *op, llvm::StringRef attr, mli
 llvm::LogicalResult localizeSplit(mlir::Operation *op, mlir::TypeRange types);
 llvm::LogicalResult localizeSlice(mlir::Operation *op, mlir::TypeRange types);
 
+// Attributes that state sizes (AtenLocalize.cpp).
+
+/// `name` is `attr`, and that the shape of the first result.
+bool isShape(mlir::Operation *op, llvm::StringRef name, llvm::StringRef attr);
+/// `name` is the end of a slice of a whole dimension, or of what undoes one.
+bool isEndOfWhole(mlir::Operation *op, llvm::StringRef name);
+
 } // namespace spmd::aten
 
 #endif // SPMD_DIALECTS_ATEN_ATENRULES_H

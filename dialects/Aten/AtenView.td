@@ -27,6 +27,7 @@ def Aten_ViewOp
   let arguments = (ins Aten_Tensor:$self, DenseI64ArrayAttr:$size);
   let localizer = [{localizeShape(op, "size", types)}];
   let verifier = "verifyView(op)";
+  let statesSize = [{isShape(op, name, "size")}];
 }
 def Aten_UnsqueezeOp
     : Aten_ViewLikeOp<"unsqueeze", "aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
@@ -78,6 +79,7 @@ def Aten_ExpandOp
   let localizer = [{localizeShape(op, "size", types)}];
   let rule = "expandRule(op)";
   let verifier = "verifyExpand(op)";
+  let statesSize = [{isShape(op, name, "size")}];
 }
 
 // Pieces.
@@ -92,6 +94,7 @@ def Aten_SliceTensorOp
   let rule = "sliceRule(op)";
   let verifier = "verifySlice(op)";
   let rowPieces = "piecesAlong(getDim(), getStart(), getStep())";
+  let statesSize = "isEndOfWhole(op, name)";
 }
 def Aten_SelectIntOp
     : Aten_MovementOp<"select.int", "aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
@@ -149,6 +152,7 @@ def Aten_SliceBackwardOp
   let rule = "sliceRule(op)";
   let verifier = "verifySlice(op)";
   let rowPieces = "piecesAlong(getDim(), getStart(), getStep())";
+  let statesSize = [{isShape(op, name, "input_sizes") || isEndOfWhole(op, name)}];
 }
 def Aten_SelectBackwardOp
     : Aten_LayoutOp<"select_backward",
@@ -159,6 +163,7 @@ def Aten_SelectBackwardOp
   let localizer = [{localizeShape(op, "input_sizes", types)}];
   let rule = "selectRule(op)";
   let verifier = "verifySelect(op)";
+  let statesSize = [{isShape(op, name, "input_sizes")}];
 }
 def Aten_SliceScatterOp
     : Aten_LayoutOp<"slice_scatter",
@@ -199,6 +204,7 @@ def Aten_FullOp
   let rule = "fullRule(op)";
   let verifier = "verifyFull(op)";
   let fillName = "fill_value";
+  let statesSize = [{isShape(op, name, "size")}];
 }
 def Aten_ArangeStartStepOp
     : Aten_LayoutOp<"arange.start_step",
@@ -209,6 +215,8 @@ def Aten_ArangeStartStepOp
   let localizer = "keepShape(op, types)";
   let verifier = "verifyArange(op)";
   let integerRanges = "rangeOfProgression(getStartAttr(), getStepAttr(), getType().getNumElements())";
+  let statesSize = [{name == "end"}];
+  let continuesRows = "true";
 }
 def Aten_ScalarTensorOp
     : Aten_LayoutOp<"scalar_tensor",

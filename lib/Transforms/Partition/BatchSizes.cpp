@@ -2,8 +2,7 @@
 
 #include "BatchSizes.h"
 
-#include "dialects/Aten/AtenPointwise.h"
-#include "dialects/Aten/AtenView.h"
+#include "dialects/Aten/AtenInterfaces.h"
 #include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
@@ -110,41 +109,21 @@ LogicalResult BatchSizes::compareValues(Operation *op, ValueRange values, ValueR
   return success();
 }
 
-/// The op makes as many elements as the attribute `name` says, its result's shape.
-static bool statesShape(Operation *op, StringAttr name) {
-  if (!isa<aten::ViewOp, aten::ExpandOp, aten::FullOp, aten::SliceBackwardOp, aten::SelectBackwardOp>(op))
-    return false;
-  auto sizes = op->getAttrOfType<DenseI64ArrayAttr>(name);
-  return sizes && sizes.asArrayRef() == typeOf(op->getResult(0)).getShape();
-}
-
-/// A slice or what undoes one, of the whole dimension.
-static bool isWholeSlice(Operation *op) {
-  auto read = [&](StringRef name) { return op->getAttrOfType<IntegerAttr>(name).getInt(); };
-  if (auto slice = dyn_cast<aten::SliceTensorOp>(op))
-    return read("start") == 0 && read("step") == 1 && typeOf(slice.getSelf()) == typeOf(op->getResult(0));
-  if (isa<aten::SliceBackwardOp>(op))
-    return read("start") == 0 && read("step") == 1 && op->getOperand(0).getType() == op->getResult(0).getType();
-  return false;
+static bool statesSize(Operation *op, StringAttr name) {
+  auto iface = dyn_cast<aten::ShardingOpInterface>(op);
+  return iface && iface.statesSize(name);
 }
 
 /// The op computes with a number that may be one that is known when the step runs (DynamicBatch.cpp).
 static bool takesNumber(Operation *op, StringAttr name) {
-  if (isa<aten::MulScalarOp, aten::DivScalarOp>(op))
-    return name == "other" && isa<FloatType>(typeOf(op->getResult(0)).getElementType());
-  if (isa<aten::FullOp>(op))
-    return name == "fill_value" && isa<FloatType>(typeOf(op->getResult(0)).getElementType());
-  return false;
+  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  return iface && isa<FloatType>(typeOf(op->getResult(0)).getElementType()) &&
+         (name == iface.getFillName() || (name == "other" && !iface.getTensorOverload().empty()));
 }
 
 LogicalResult BatchSizes::compareAttribute(Operation *op, Operation *other, NamedAttribute attr, Attribute otherAttr) {
   StringAttr name = attr.getName();
-  if (attr.getValue() == otherAttr || (statesShape(op, name) && statesShape(other, name)))
-    return success();
-  if (name == "end" && isWholeSlice(op) && isWholeSlice(other))
-    return success();
-  // An arange begins and goes on alike, which its other attributes say; how far it goes, its type says.
-  if (name == "end" && isa<aten::ArangeStartStepOp>(op))
+  if (attr.getValue() == otherAttr || (statesSize(op, name) && statesSize(other, name)))
     return success();
   if (takesNumber(op, name) && otherAttr)
     if (std::optional<RowsNumber> number =

@@ -302,14 +302,17 @@ void DynamicBatch::replaceNumber(Operation *op, const RowsNumber &number) {
   Type own = type.getElementType();
   FloatType compute = getCountType(own);
   Value value = getNumber(number, 0, compute), made;
-  if (isa<aten::FullOp>(op)) {
+  auto iface = cast<aten::AtenOpInterface>(op);
+  if (iface.getFillNumber()) {
     made = castTo(builder, loc, value, own);
     if (type.getRank())
       made = create<aten::ExpandOp>(builder, loc, type, made, builder.getDenseI64ArrayAttr(type.getShape()));
   } else {
     Value self = castTo(builder, loc, op->getOperand(0), compute);
-    made = isa<aten::MulScalarOp>(op) ? create<aten::MulTensorOp>(builder, loc, self.getType(), self, value)
-                                      : create<aten::DivTensorOp>(builder, loc, self.getType(), self, value);
+    OperationState overload(loc, iface.getTensorOverload(), {self, value}, self.getType());
+    if (segment)
+      overload.addAttribute(kSegmentAttr, segment);
+    made = builder.create(overload)->getResult(0);
     states[made] = getState(op->getOperand(0));
     made = castTo(builder, loc, made, own);
   }
@@ -358,23 +361,40 @@ LogicalResult DynamicBatch::setState(Operation *op, Value value, AxisState state
   return success();
 }
 
+/// All rows of the result along `dim` are alike: by the rule of its op they follow from no row of an operand, and a
+/// rank can make any part of them without knowing which.
+static bool makesAlikeRows(OpResult result, int64_t dim) {
+  Operation *op = result.getOwner();
+  auto iface = dyn_cast<aten::ShardingOpInterface>(op);
+  FailureOr<aten::ShardingRule> rule = iface ? iface.getShardingRule() : FailureOr<aten::ShardingRule>(failure());
+  int64_t factor = succeeded(rule) ? rule->results[result.getResultNumber()].dims[dim] : aten::ShardingRule::kWhole;
+  if (factor < 0)
+    return false;
+  for (auto [value, operand] : llvm::zip_equal(op->getOperands(), rule->operands))
+    for (auto [size, of] : llvm::zip_equal(typeOf(value).getShape(), operand.dims))
+      if (of == factor && size != 1)
+        return false;
+  return true;
+}
+
+static bool continuesRows(Operation *op) {
+  auto iface = dyn_cast<aten::ShardingOpInterface>(op);
+  return iface && iface.continuesRows();
+}
+
 /// An op that reads no rows gives some: each is what it is with any number of them.
 LogicalResult DynamicBatch::visitCreation(Operation *op) {
-  for (Value result : op->getResults()) {
+  for (OpResult result : op->getResults()) {
     SmallVector<int64_t> dims = sizes.isCaptured(result) ? sizes.getDims(result) : SmallVector<int64_t>();
     if (dims.empty())
       continue;
-    bool isRepeated = false;
-    if (auto expand = dyn_cast<aten::ExpandOp>(op)) {
-      int64_t from = dims.front() - (typeOf(result).getRank() - typeOf(expand.getSelf()).getRank());
-      isRepeated = from < 0 || typeOf(expand.getSelf()).getDimSize(from) == 1;
-    }
-    if (dims.size() > 1 || !(isRepeated || isa<aten::FullOp, aten::ArangeStartStepOp>(op)))
+    bool isAlike = makesAlikeRows(result, dims.front());
+    if (dims.size() > 1 || !(isAlike || continuesRows(op)))
       return SizeRefusal(op) << "makes a value of type " << result.getType()
                              << " whose rows may be others with another number of them";
     if (failed(setState(op, result, getRowsState(result, dims.front()))))
       return failure();
-    if (!isa<aten::ArangeStartStepOp>(op))
+    if (isAlike)
       uniform.insert(result);
   }
   return success();

@@ -201,3 +201,50 @@ module attributes {spmd.dynamic_batch = {rows = "rows", size = 9}} {
     return %x : tensor<9xf32>
   }
 }
+
+// -----
+
+// Rows that are made of none: all alike, or numbered from the first. A number everywhere is computed as any other is.
+// CHECK: func.func @step(%[[X:.*]]: tensor<9x4xf32> {{.*}}, %[[C:.*]]: tensor<1x4xf32> {{.*}}, %[[ROWS:.*]]: tensor<i64>
+module attributes {spmd.dynamic_batch = {rows = "rows", size = 9}} {
+  func.func @step(%x: tensor<9x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                  %c: tensor<1x4xf32> {spmd.arg = #spmd.constant<"c">},
+                  %rows: tensor<i64> {spmd.arg = #spmd.batch<"rows", dim = none>})
+      -> (tensor<4xf32>, tensor<9xf32>, tensor<f32>) {
+    // CHECK-DAG: %[[N:.*]] = aten._to_copy %[[ROWS]] {dtype = f64
+    // CHECK-DAG: %[[N32:.*]] = aten._to_copy %[[N]] {dtype = f32
+    // CHECK-DAG: %[[TWICE:.*]] = aten.mul.Scalar %[[N]] {other = 2.000000e+00
+    // CHECK-DAG: %[[TWICE32:.*]] = aten._to_copy %[[TWICE]] {dtype = f32
+    // CHECK: %[[E:.*]] = aten.expand %[[C]] {size = array<i64: 9, 4>
+    // CHECK: %[[A:.*]] = aten.add.Tensor %[[X]], %[[E]]
+    // CHECK: %[[OWN:.*]] = aten.masked_fill.Scalar %[[A]]
+    // CHECK: %[[F:.*]] = aten.expand %[[N32]] {size = array<i64: 9>
+    // CHECK: %[[P:.*]] = aten.arange.start_step
+    // CHECK: %[[M:.*]] = aten.mul.Tensor %[[F]], %[[P]]
+    // CHECK: %[[S:.*]] = aten.sum.dim_IntList %[[OWN]]
+    // CHECK: return %[[S]], %[[M]], %[[TWICE32]]
+    %e = aten.expand %c {size = array<i64: 9, 4>, spmd.segment = 0} : (tensor<1x4xf32>) -> tensor<9x4xf32>
+    %a = aten.add.Tensor %x, %e {spmd.segment = 0} : (tensor<9x4xf32>, tensor<9x4xf32>) -> tensor<9x4xf32>
+    %f = aten.full {size = array<i64: 9>, fill_value = 9.0 : f64, spmd.segment = 0} : () -> tensor<9xf32>
+    %p = aten.arange.start_step {start = 0, end = 9, spmd.segment = 0} : () -> tensor<9xf32>
+    %m = aten.mul.Tensor %f, %p {spmd.segment = 0} : (tensor<9xf32>, tensor<9xf32>) -> tensor<9xf32>
+    %s = aten.sum.dim_IntList %a {dim = array<i64: 0>, spmd.segment = 0} : (tensor<9x4xf32>) -> tensor<4xf32>
+    %t = aten.scalar_tensor {s = 18.0 : f64, spmd.segment = 0} : () -> tensor<f32>
+    return %s, %m, %t : tensor<4xf32>, tensor<9xf32>, tensor<f32>
+  }
+  module @other_batch attributes {spmd.dynamic_batch = {rows = "rows", size = 8}} {
+    func.func @step(%x: tensor<8x4xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                    %c: tensor<1x4xf32> {spmd.arg = #spmd.constant<"c">},
+                    %rows: tensor<i64> {spmd.arg = #spmd.batch<"rows", dim = none>})
+        -> (tensor<4xf32>, tensor<8xf32>, tensor<f32>) {
+      %e = aten.expand %c {size = array<i64: 8, 4>, spmd.segment = 0} : (tensor<1x4xf32>) -> tensor<8x4xf32>
+      %a = aten.add.Tensor %x, %e {spmd.segment = 0} : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+      %f = aten.full {size = array<i64: 8>, fill_value = 8.0 : f64, spmd.segment = 0} : () -> tensor<8xf32>
+      %p = aten.arange.start_step {start = 0, end = 8, spmd.segment = 0} : () -> tensor<8xf32>
+      %m = aten.mul.Tensor %f, %p {spmd.segment = 0} : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+      %s = aten.sum.dim_IntList %a {dim = array<i64: 0>, spmd.segment = 0} : (tensor<8x4xf32>) -> tensor<4xf32>
+      %t = aten.scalar_tensor {s = 16.0 : f64, spmd.segment = 0} : () -> tensor<f32>
+      return %s, %m, %t : tensor<4xf32>, tensor<8xf32>, tensor<f32>
+    }
+  }
+}
