@@ -16,11 +16,24 @@ namespace spmd {
 using namespace mlir;
 using namespace spmd;
 
+/// The op makes one value of another of its type of elements, and moves them or changes their signs: what is moved, or
+/// is linear in it element by element.
+static bool isViewOrSign(Operation *op) {
+  auto iface = dyn_cast<aten::AtenOpInterface>(op);
+  if (!iface || op->getNumOperands() != 1 ||
+      typeOf(op->getOperand(0)).getElementType() != typeOf(op->getResult(0)).getElementType())
+    return false;
+  if (iface.movesElements())
+    return true;
+  FailureOr<aten::ShardingRule> rule =
+      iface.isPointwise() ? iface.getShardingRule() : FailureOr<aten::ShardingRule>(failure());
+  return succeeded(rule) && rule->linearity == aten::Linearity::additive;
+}
+
 /// Whether `a` and `b` are made of one value, or of the results of one op, by views and signs alone.
 static bool haveOneSource(Value a, Value b) {
   auto getSource = [](Value value) {
-    while (isa_and_nonnull<aten::NegOp, aten::SliceTensorOp, aten::ViewOp, aten::PermuteOp, aten::CloneOp>(
-        value.getDefiningOp()))
+    while (value.getDefiningOp() && isViewOrSign(value.getDefiningOp()))
       value = value.getDefiningOp()->getOperand(0);
     return value;
   };
