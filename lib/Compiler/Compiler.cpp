@@ -4,10 +4,12 @@
 #include "FittingOptions.h"
 #include "KeptUnits.h"
 #include "Report.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/BatchDims.h"
 #include "spmd/Pipelines/Packaging.h"
+#include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Safetensors.h"
 #include "spmd/Runtime/Core/Text.h"
@@ -19,7 +21,6 @@
 #include "mlir/Pass/PassInstrumentation.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -70,7 +71,7 @@ private:
   LogicalResult checkBudget(const runtime::PlanReport &report, int64_t budget);
   LogicalResult writeArtifact(TimingScope &timing);
   std::string getLibraries() const;
-  LogicalResult compileFirstStep(std::string &artifact);
+  FailureOr<OwningOpRef<ModuleOp>> planFirstStep();
   LogicalResult finish(TimingScope &timing);
   void showProgress(StringRef text) {
     if (listener.progress && !options.quiet)
@@ -243,12 +244,10 @@ LogicalResult Compiler::writeArtifact(TimingScope &timing) {
   TimingScope scope = timing.nest("artifact");
   PackagingOptions packaging{options.output, options.resumes ? "" : options.input, options.target, options.code};
   packaging.code.libraries = getLibraries();
-  if (failed(compileFirstStep(packaging.firstStep)))
+  FailureOr<OwningOpRef<ModuleOp>> firstStep = planFirstStep();
+  if (failed(firstStep))
     return failure();
-  llvm::scope_exit cleanup([&] {
-    if (!packaging.firstStep.empty())
-      llvm::sys::fs::remove_directories(packaging.firstStep);
-  });
+  packaging.firstStep = firstStep->get();
   return spmd::writeArtifact(*module, packaging, isInternal);
 }
 
@@ -260,16 +259,17 @@ std::string Compiler::getLibraries() const {
   return folder.str().str();
 }
 
-/// A step whose first call differs has a package of that call inside: a program of its own on the same state.
-LogicalResult Compiler::compileFirstStep(std::string &artifact) {
+/// A step whose first call differs has a package of that call inside: a program of its own on the same state. Null
+/// where there is none.
+FailureOr<OwningOpRef<ModuleOp>> Compiler::planFirstStep() {
   SmallString<256> step(options.input);
-  llvm::sys::path::append(step, "first_step");
+  llvm::sys::path::append(step, runtime::kFirstStep);
   if (options.resumes || !llvm::sys::fs::exists(step + "/step.json"))
-    return success();
+    return OwningOpRef<ModuleOp>();
   CompilerOptions first = options;
   first.input = step.str().str();
-  first.output = (StringRef(options.output).rtrim('/') + ".first_step").str();
-  first.code.libraries = getLibraries();
+  first.to = Phase::plan;
+  first.output.clear();
   first.quiet = true;
   first.json.reset();
   first.dumpFolder.clear();
@@ -278,8 +278,8 @@ LogicalResult Compiler::compileFirstStep(std::string &artifact) {
     isInternal = compiler.isInternal;
     return failure();
   }
-  artifact = first.output;
-  return success();
+  getProgram(*compiler.module).setSymName(runtime::kFirstStep);
+  return std::move(compiler.module);
 }
 
 StatusCode Compiler::run() {

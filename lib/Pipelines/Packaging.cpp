@@ -1,6 +1,7 @@
 //===- Packaging.cpp - Writing an artifact --------------------------------===//
 
 #include "spmd/Pipelines/Packaging.h"
+#include "JoinKernels.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -19,6 +20,8 @@ public:
   LogicalResult write();
 
 private:
+  FailureOr<runtime::Manifest> writeProgram(ModuleOp of);
+  LogicalResult addFirstStep(runtime::Manifest &manifest);
   LogicalResult copyFromStep(StringRef name);
   template <typename T>
   LogicalResult writeReadBack(StringRef name, const T &value,
@@ -58,30 +61,60 @@ LogicalResult Packager::writeReadBack(StringRef name, const T &value,
   return folder.writeText(name, text);
 }
 
-LogicalResult Packager::write() {
-  plan::ProgramOp program = getProgram(module);
-  if (!program || failed(options.target->writeKernels(module, options.code, userKernels, folder, kernels)))
-    return failure();
-  FailureOr<runtime::Plan> plan = translatePlan(program);
+/// Writes the plan of the program in `of`; returns what the manifest says of it.
+FailureOr<runtime::Manifest> Packager::writeProgram(ModuleOp of) {
+  plan::ProgramOp program = getProgram(of);
+  FailureOr<runtime::Plan> plan = program ? translatePlan(program) : FailureOr<runtime::Plan>();
   if (failed(plan))
     return failure();
   options.target->adjustLaunches(*plan, kernels);
-  FailureOr<runtime::Manifest> manifest = translateManifest(module, program, *plan, kernels);
+  FailureOr<runtime::Manifest> manifest = translateManifest(of, program, *plan, kernels);
   if (failed(manifest))
     return failure();
   manifest->outsideArena = options.target->findOutsideArena(*plan, *manifest);
-  if (failed(writeReadBack(manifest->programs.front().plan, *plan, runtime::parsePlan, runtime::writePlan)) ||
+  if (failed(writeReadBack(manifest->programs.front().plan, *plan, runtime::parsePlan, runtime::writePlan)))
+    return failure();
+  return manifest;
+}
+
+/// What all programs of an artifact share, as its manifest says it.
+static std::string describeState(const runtime::Manifest &manifest) {
+  runtime::Manifest shared;
+  shared.stateBytes = manifest.stateBytes;
+  shared.units = manifest.units;
+  shared.state = manifest.state;
+  return runtime::writeManifest(shared);
+}
+
+/// The first step is a program on the state of the step: the manifest says once where that lies.
+LogicalResult Packager::addFirstStep(runtime::Manifest &manifest) {
+  FailureOr<runtime::Manifest> first = writeProgram(options.firstStep);
+  if (failed(first))
+    return failure();
+  if (describeState(*first) != describeState(manifest))
+    return emitError(options.firstStep->getLoc(), "the first step lays out the state otherwise than the later ones");
+  manifest.programs.push_back(first->programs.front());
+  manifest.others.push_back(std::move(*first));
+  return success();
+}
+
+LogicalResult Packager::write() {
+  if (failed(options.target->writeKernels(module, options.code, userKernels, folder, kernels)))
+    return failure();
+  FailureOr<runtime::Manifest> manifest = writeProgram(module);
+  if (failed(manifest) || (options.firstStep && failed(addFirstStep(*manifest))) ||
       failed(writeReadBack("manifest.json", *manifest, runtime::parseManifest, runtime::writeManifest)))
     return failure();
-  if (!options.firstStep.empty())
-    if (std::error_code error = fs::rename(options.firstStep, folder.pathOf("first_step")))
-      return folder.fail("cannot rename '" + options.firstStep + "': " + error.message());
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }
 
 LogicalResult spmd::writeArtifact(ModuleOp module, const PackagingOptions &options, bool &isInternal) {
   UserKernelFiles userKernels;
-  if (!getProgram(module) || failed(options.target->readUserKernels(module, options.code, userKernels)))
+  if (!getProgram(module) || (options.firstStep && !getProgram(options.firstStep)))
+    return failure();
+  if (options.firstStep)
+    joinKernels(options.firstStep, module);
+  if (failed(options.target->readUserKernels(module, options.code, userKernels)))
     return failure();
   StringRef target = StringRef(options.path).rtrim('/');
   auto fail = [&](const Twine &message) -> LogicalResult { return module.emitError(message); };

@@ -51,8 +51,9 @@ struct Board {
 
 /// A program that is mutated.
 struct Subject {
-  std::string artifact, part; ///< part: "" or "/first_step"
-  uint64_t bits = 0;          ///< of what the artifact as compiled computes
+  std::string artifact;
+  size_t program = 0; ///< its place in the manifest
+  uint64_t bits = 0;  ///< of what the artifact as compiled computes
 };
 
 void note(char (&to)[400], const std::string &text) { std::snprintf(to, sizeof to, "%s", text.c_str()); }
@@ -117,11 +118,11 @@ void judge(const Arguments &arguments, const Subject &subject, uint64_t seed, Bo
   std::string folder = arguments.work + "/mutant";
   fs::remove_all(folder);
   linkUnchanged(subject.artifact, folder);
-  std::string target = folder + subject.part;
-  for (const char *file : {"/manifest.json", "/train_step.plan.json"})
-    fs::remove(target + file);
+  const char *plan = subject.program ? "/first_step.plan.json" : "/train_step.plan.json";
+  for (const char *file : {"/manifest.json", plan})
+    fs::remove(folder + file);
   Expected<spmd::mutation::Mutant> mutant =
-      spmd::mutation::writeMutant(subject.artifact + subject.part, target, arguments.className, seed);
+      spmd::mutation::writeMutant(subject.artifact, folder, subject.program, arguments.className, seed);
   if (!mutant) {
     board.verdict = Verdict::none;
     return note(board.message, mutant.error().message);
@@ -174,9 +175,8 @@ Expected<std::vector<Subject>> findSubjects(const Arguments &arguments) {
     Expected<uint64_t> bits = trainedBits(**trainer, arguments.steps);
     if (!bits)
       return bits.error();
-    subjects.push_back({artifact, "", *bits});
-    if (fs::exists(artifact + "/first_step"))
-      subjects.push_back({artifact, "/first_step", *bits});
+    for (size_t program = 0; program < (*trainer)->artifact().manifest.programs.size(); ++program)
+      subjects.push_back({artifact, program, *bits});
   }
   return subjects;
 }
@@ -242,7 +242,7 @@ int main(int argc, char **argv) {
     if (!arguments.verbose && board.verdict != Verdict::escaped)
       continue;
     std::printf("%s %s: %s\n  %s\n  again: spmd-mutate %s%s --class=%s --seed=%llu -o mutant.spmd\n", word, name,
-                board.done, board.message, subject.artifact.c_str(), subject.part.empty() ? "" : " --first-step", name,
+                board.done, board.message, subject.artifact.c_str(), subject.program ? " --first-step" : "", name,
                 static_cast<unsigned long long>(seed));
   }
   fs::remove_all(arguments.work + "/mutant");

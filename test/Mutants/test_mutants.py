@@ -68,7 +68,7 @@ def artifacts(tmp_path_factory) -> list[Path]:
         made.append(folder / f"{name}.spmd")
         ranks = "--mesh=replicate:2,shard:2" if name == "accumulation" else "--ranks=2"
         run(tool("spmd-compile"), package, ranks, f"--policy={policy}", "--quiet", "-o", made[-1])
-    assert (made[-1] / "first_step").is_dir()
+    assert (made[-1] / "first_step.plan.json").is_file()
     emulated = folder / "emulated.spmd"
     run(tool("spmd-compile"), ROOT / "examples" / "gpt2-nano.step", "--ranks=2", "--policy=class:Block", "--quiet",
         "--target=emulate:sm_90", "-o", emulated)
@@ -104,7 +104,7 @@ def test_the_tool(artifacts: list[Path], tmp_path: Path) -> None:
     first = tmp_path / "first.spmd"
     run(mutate, artifact, "--first-step", "--class=kernel-symbol", "-o", first)
     refused = subprocess.run([tool("spmd-run"), first, "--quiet"], capture_output=True, text=True)
-    assert refused.returncode == 2 and "first_step/train_step.plan.json': certificate rule 8" in refused.stderr
+    assert refused.returncode == 2 and "first_step.plan.json': certificate rule 8" in refused.stderr
 
     classes = [line.split()[0] for line in run(mutate, "--list").splitlines()]
     assert len(classes) == len(set(classes)) > 40

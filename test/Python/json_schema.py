@@ -1,6 +1,7 @@
 """The part of JSON Schema that docs/step-format.schema.json uses."""
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any, Iterator
 
@@ -15,7 +16,8 @@ def violations(value: Any, schema: dict, root: dict, pointer: str = "") -> Itera
     """Every way in which `value` differs from `schema`, each with its JSON pointer."""
     assert set(schema) <= _KNOWN, set(schema) - _KNOWN
     if "$ref" in schema:
-        schema = root["$defs"][schema["$ref"].removeprefix("#/$defs/")]
+        path = schema["$ref"].removeprefix("#/").split("/")
+        schema = functools.reduce(lambda part, key: part[key], path, root)
     if "oneOf" in schema:
         fits = [s for s in schema["oneOf"] if not list(violations(value, s, root, pointer))]
         if len(fits) != 1:

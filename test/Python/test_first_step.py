@@ -5,14 +5,20 @@ import copy
 import dataclasses
 import json
 import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 import torch
+from json_schema import violations
 from optimizer_cases import Case
 from step_check import StepCheck, run, tool
 from step_interpreter import StepInterpreter
 
 import spmd
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def setup(implementation: str = "fused"):
@@ -48,15 +54,69 @@ def test_first_step_is_partitioned(implementation: str, tmp_path) -> None:
         check.interpret(ranks, "class:Linear" if ranks == 3 else "none", steps=1)
 
 
-def test_artifact_runs_it_once(tmp_path) -> None:
-    example = setup()
-    check = StepCheck(capture(example, reference=example["reference"]), tmp_path)
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory) -> Path:
+    """An artifact for 2 ranks, with what eager PyTorch computed."""
+    example, folder = setup(), tmp_path_factory.mktemp("first")
+    check = StepCheck(capture(example, reference=example["reference"]), folder)
     check.train(2, "class:Linear")
-    artifact = tmp_path / "s2.spmd"
-    assert (artifact / "first_step/manifest.json").is_file()
-    shutil.rmtree(artifact / "first_step")
+    return folder / "s2.spmd"
+
+
+def changed(artifact: Path, folder: Path, change) -> Path:
+    """A copy whose manifest is changed."""
+    shutil.copytree(artifact, folder / "changed.spmd")
+    file = folder / "changed.spmd/manifest.json"
+    manifest = json.loads(file.read_text())
+    change(manifest)
+    file.write_text(json.dumps(manifest))
+    return folder / "changed.spmd"
+
+
+def refusal(artifact: Path, *options) -> str:
+    done = subprocess.run([tool("spmd-run"), artifact, "--quiet", *options], capture_output=True, text=True)
+    assert done.returncode == 2, done
+    return done.stderr
+
+
+def test_artifact_has_two_programs(artifact: Path) -> None:
+    """Of one manifest, on one state, in files of kernels that have those of both once."""
+    manifest = json.loads((artifact / "manifest.json").read_text())
+    step, first = manifest["programs"]
+    assert (step["name"], first["name"]) == ("train_step", "first_step")
+    assert first["arena"]["state_bytes"] == manifest["arena"]["state_bytes"] and "state" not in first
+    launched = {}
+    for program in (step, first):
+        commands = json.loads((artifact / program["plan"]).read_text())["commands"]
+        launched[program["name"]] = {c["kernel"] for c in commands if c["op"] == "kernel"}
+    both = launched["train_step"] & launched["first_step"]
+    assert both and launched["train_step"] - both and launched["first_step"] - both
+    assert {k["kernel"] for k in manifest["kernel_table"]} == launched["train_step"] | launched["first_step"]
+    schema = json.loads((ROOT / "docs/manifest.schema.json").read_text())
+    assert not list(violations(manifest, schema, schema))
+    run(tool("spmd-run").parent.parent / "test" / "bin" / "spmd-round-trip", artifact)
+
+
+def test_artifact_runs_it_once(artifact: Path, tmp_path) -> None:
+    without = changed(artifact, tmp_path, lambda manifest: manifest["programs"].pop())
     with pytest.raises(AssertionError, match="the check failed"):
-        run(tool("spmd-run"), artifact, "--check", "--rtol=1e-5", "--rtol-loss=1e-5", "--quiet", "--threads=2")
+        run(tool("spmd-run"), without, "--check", "--rtol=1e-5", "--rtol-loss=1e-5", "--quiet", "--threads=2")
+
+
+def test_all_programs_are_checked_also_where_one_will_not_run(artifact: Path, tmp_path) -> None:
+    warm = tmp_path / "warm.safetensors"
+    run(tool("spmd-run"), artifact, "--steps=2", f"--save={warm}", "--quiet")
+    assert run(tool("spmd-run"), artifact, "--steps=1", f"--weights={warm}", "--quiet") is not None
+    broken = changed(artifact, tmp_path, lambda manifest: manifest["programs"][1]["outputs"][0].update(buffer=0))
+    assert "first_step.plan.json': certificate rule" in refusal(broken, f"--weights={warm}")
+
+
+def test_programs_of_another_state_are_refused(artifact: Path, tmp_path) -> None:
+    def shift(manifest) -> None:
+        arena = manifest["programs"][1]["arena"]
+        arena.update(state_bytes=arena["state_bytes"] + 64, bytes=arena["bytes"] + 64)
+    assert "/programs/1/arena/state_bytes: expected the state of all programs" in refusal(
+        changed(artifact, tmp_path, shift))
 
 
 def test_a_state_that_is_there_goes_on(tmp_path) -> None:

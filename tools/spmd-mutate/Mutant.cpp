@@ -49,16 +49,38 @@ static Mutant mutate(Program &program, const std::string &className, uint64_t se
   return mutant;
 }
 
-Expected<Mutant> spmd::mutation::writeMutant(const std::string &artifact, const std::string &target,
+/// The manifest as if program `number` were the only one: what its entry has stands in place of the first one's.
+static Json manifestOf(const Json &manifest, size_t number) {
+  Json own = manifest;
+  own["programs"] = Json::array({manifest["programs"][number]});
+  if (number > 0)
+    for (auto &[key, value] : manifest["programs"][number].items())
+      if (manifest.contains(key))
+        own[key] = value;
+  return own;
+}
+
+/// Puts what manifestOf gave, and was changed, back.
+static void putBack(const Json &own, size_t number, Json &manifest) {
+  Json &entry = manifest["programs"][number];
+  entry = own["programs"][0];
+  for (auto &[key, value] : own.items())
+    if (key != "programs")
+      (number > 0 && entry.contains(key) ? entry : manifest)[key] = value;
+}
+
+Expected<Mutant> spmd::mutation::writeMutant(const std::string &artifact, const std::string &target, size_t number,
                                              const std::string &className, uint64_t seed) {
   Expected<Json> manifest = readJson(artifact + "/manifest.json");
   if (!manifest)
     return manifest.error();
-  std::string planName = (*manifest)["programs"][0]["plan"];
+  if (number >= (*manifest)["programs"].size())
+    return Status::badInput("'" + artifact + "' has no first step of its own");
+  std::string planName = (*manifest)["programs"][number]["plan"];
   Expected<Json> plan = readJson(artifact + "/" + planName);
   if (!plan)
     return plan.error();
-  Program program = {std::move(*manifest), std::move(*plan)};
+  Program program = {manifestOf(*manifest, number), std::move(*plan)};
 
   Mutant mutant = mutate(program, className, seed);
   if (mutant.done.empty())
@@ -68,7 +90,8 @@ Expected<Mutant> spmd::mutation::writeMutant(const std::string &artifact, const 
   putHashes(program, planText);
   if (Status status = writeFile(target + "/" + planName, planText); !status.ok())
     return status;
-  if (Status status = writeFile(target + "/manifest.json", program.manifest.dump()); !status.ok())
+  putBack(program.manifest, number, *manifest);
+  if (Status status = writeFile(target + "/manifest.json", manifest->dump()); !status.ok())
     return status;
   return mutant;
 }

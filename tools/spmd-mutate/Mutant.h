@@ -15,10 +15,10 @@ struct Mutant {
   std::string done;
 };
 
-/// Mutates the program in folder `artifact` (an artifact, or its first_step) and writes manifest.json and the plan,
-/// with hashes that fit, to the folder `target`. An empty `className` takes one at random. An error when the program
+/// Mutates a program of the artifact, by its place in the manifest, and writes manifest.json and the plan, with hashes
+/// that fit, to the folder `target`. An empty `className` takes one at random. An error when the program
 /// has no place for such a change.
-runtime::Expected<Mutant> writeMutant(const std::string &artifact, const std::string &target,
+runtime::Expected<Mutant> writeMutant(const std::string &artifact, const std::string &target, size_t program,
                                       const std::string &className, uint64_t seed);
 
 } // namespace spmd::mutation

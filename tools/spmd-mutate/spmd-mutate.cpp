@@ -42,9 +42,8 @@ static int runTool(const Arguments &arguments) {
   if (fs::exists(arguments.output))
     return fail("'" + arguments.output + "' exists");
   fs::copy(arguments.artifact, arguments.output, fs::copy_options::recursive);
-  std::string part = arguments.firstStep ? "/first_step" : "";
   spmd::runtime::Expected<Mutant> mutant =
-      writeMutant(arguments.artifact + part, arguments.output + part, arguments.className, arguments.seed);
+      writeMutant(arguments.artifact, arguments.output, arguments.firstStep, arguments.className, arguments.seed);
   if (!mutant) {
     fs::remove_all(arguments.output);
     return fail(mutant.error().message);

@@ -16,13 +16,14 @@ struct PackagingOptions {
   std::string step;
   std::shared_ptr<const Target> target;
   CodeOptions code;
-  /// The artifact of a first step that differs; it is moved into this one, as first_step. Empty for none.
-  std::string firstStep = "";
+  /// The module of a first step that differs, after phase `plan` too: another program on the same state. Null for none.
+  mlir::ModuleOp firstStep = nullptr;
 };
 
-/// Writes the artifact of a module after phase `plan`: plan, manifest, kernels, weights and reference. Everything is
-/// written to a folder beside the target that takes its name when it is complete, so nobody ever sees half an artifact.
-/// After a failure `isInternal` says whether it is none of the module's or the options': the disk is full.
+/// Writes the artifact of a module after phase `plan`: plan, manifest, kernels, weights and reference. The module gets
+/// the kernels of the first step, and that one's get other names. Everything is written to a folder beside the target
+/// that takes its name when it is complete, so nobody ever sees half an artifact. After a failure `isInternal` says
+/// whether it is none of the module's or the options': the disk is full.
 mlir::LogicalResult writeArtifact(mlir::ModuleOp module, const PackagingOptions &options, bool &isInternal);
 
 } // namespace spmd

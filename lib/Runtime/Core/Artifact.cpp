@@ -53,6 +53,33 @@ static Status explain(const std::string &folder, const Status &error) {
   return error;
 }
 
+/// Reads the plan of the program that the manifest of `artifact` is of, and checks it.
+static Status loadPlan(Artifact &artifact) {
+  const ProgramEntry &program = artifact.manifest.programs.front();
+  std::string planPath = artifact.pathOf(program.plan);
+  Expected<std::string> text = readFile(planPath);
+  if (!text)
+    return text.error();
+  if (Status status = checkHash(planPath, *text, program.hash); !status.ok())
+    return status;
+  Expected<Plan> plan = parsePlan("'" + planPath + "'", *text);
+  if (!plan)
+    return plan.error();
+  artifact.plan = std::move(*plan);
+
+  artifact.traceHash = hashBytes(collectiveTrace(artifact.plan));
+  if (formatHash(artifact.traceHash) != program.traceHash)
+    return Status::badInput("'" + planPath + "': its collectives have the hash " + formatHash(artifact.traceHash) +
+                            ", the manifest says " + program.traceHash +
+                            ": manifest and plan are not of one compilation");
+  Status certificate = checkLaunches(artifact.manifest, artifact.plan);
+  if (certificate.ok())
+    certificate = checkCertificate(artifact.manifest, artifact.plan);
+  if (!certificate.ok())
+    certificate.message = "'" + planPath + "': " + certificate.message;
+  return certificate;
+}
+
 Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
   Artifact artifact;
   artifact.folder = folder;
@@ -67,36 +94,20 @@ Expected<Artifact> spmd::runtime::loadArtifact(const std::string &folder) {
   artifact.hash = hashBytes(*text);
   if (!artifact.manifest.values)
     return Status::badInput("'" + manifestPath + "': /values: is missing");
+  if (artifact.manifest.programs.empty() || artifact.manifest.programs.front().name != kTrainStep)
+    return Status::badInput("'" + manifestPath + "': /programs: has no program '" + kTrainStep + "' to begin with");
 
-  const ProgramEntry *program = nullptr;
-  for (const ProgramEntry &entry : artifact.manifest.programs)
-    if (entry.name == "train_step")
-      program = &entry;
-  if (!program)
-    return Status::badInput("'" + manifestPath + "': /programs: has no program 'train_step'");
-
-  std::string planPath = artifact.pathOf(program->plan);
-  text = readFile(planPath);
-  if (!text)
-    return text.error();
-  if (Status status = checkHash(planPath, *text, program->hash); !status.ok())
-    return status;
-  Expected<Plan> plan = parsePlan("'" + planPath + "'", *text);
-  if (!plan)
-    return plan.error();
-  artifact.plan = std::move(*plan);
-
-  artifact.traceHash = hashBytes(collectiveTrace(artifact.plan));
-  if (formatHash(artifact.traceHash) != program->traceHash)
-    return Status::badInput("'" + planPath + "': its collectives have the hash " + formatHash(artifact.traceHash) +
-                            ", the manifest says " + program->traceHash +
-                            ": manifest and plan are not of one compilation");
-  Status certificate = checkLaunches(artifact.manifest, artifact.plan);
-  if (certificate.ok())
-    certificate = checkCertificate(artifact.manifest, artifact.plan);
-  if (!certificate.ok()) {
-    certificate.message = "'" + planPath + "': " + certificate.message;
-    return certificate;
+  Status status = loadPlan(artifact);
+  for (size_t i = 0; i < artifact.manifest.others.size() && status.ok(); ++i) {
+    Artifact program;
+    program.folder = folder;
+    program.manifest = std::move(artifact.manifest.others[i]);
+    program.hash = artifact.hash;
+    status = loadPlan(program);
+    artifact.others.push_back(std::move(program));
   }
+  artifact.manifest.others.clear();
+  if (!status.ok())
+    return status;
   return artifact;
 }

@@ -395,6 +395,40 @@ static void readMesh(JsonValue root, Manifest &manifest) {
                        std::to_string(manifest.ranks));
 }
 
+/// What a program has of its own beside its arena: in the manifest itself for the first one, else in its entry.
+static void readProgram(JsonValue value, Manifest &manifest) {
+  value["batch"].forEach([&](JsonValue input) { manifest.batch.push_back(readBatch(input, manifest)); });
+  value["hyper"].forEach([&](JsonValue hyper) { manifest.hyper.push_back(readHyper(hyper, manifest)); });
+  value["outputs"].forEach([&](JsonValue output) { manifest.outputs.push_back(readOutput(output, manifest)); });
+  if (value.has("outside_arena"))
+    value["outside_arena"].forEach([&](JsonValue entry) {
+      manifest.outsideArena.push_back({entry["name"].asString(), optionalInt(entry, "bytes")});
+    });
+  if (value.has("replicated"))
+    value["replicated"].forEach([&](JsonValue entry) {
+      manifest.replicated.push_back({entry["op"].asString(), optionalString(entry, "loc"), entry["bytes"].asSize()});
+    });
+  if (value.has("values")) {
+    manifest.values.emplace();
+    value["values"].forEach([&](JsonValue entry) { manifest.values->push_back(readValueEntry(entry)); });
+  }
+}
+
+/// A program behind the first one, with what `shared` has for all of them.
+static Manifest readOtherProgram(JsonValue value, const Manifest &shared, const ProgramEntry &entry) {
+  Manifest other = shared;
+  other.programs = {entry};
+  other.classBytes.clear();
+  readArena(value["arena"], other);
+  if (other.stateBytes != shared.stateBytes)
+    value["arena"]["state_bytes"].fail("expected the state of all programs, " + std::to_string(shared.stateBytes) +
+                                       " bytes, found " + std::to_string(other.stateBytes));
+  readProgram(value, other);
+  if (!other.values)
+    value.fail("expected what the program computes, 'values'");
+  return other;
+}
+
 Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::string_view text) {
   JsonDocument document(name, text);
   JsonValue root = document.root();
@@ -429,21 +463,14 @@ Expected<Manifest> spmd::runtime::parseManifest(const std::string &name, std::st
   readKernels(root, manifest);
   root["units"].forEach([&](JsonValue value) { manifest.units.push_back(readUnit(value, manifest)); });
   root["state"].forEach([&](JsonValue value) { manifest.state.push_back(readState(value, manifest)); });
-  root["batch"].forEach([&](JsonValue value) { manifest.batch.push_back(readBatch(value, manifest)); });
-  root["hyper"].forEach([&](JsonValue value) { manifest.hyper.push_back(readHyper(value, manifest)); });
-  root["outputs"].forEach([&](JsonValue value) { manifest.outputs.push_back(readOutput(value, manifest)); });
-  if (root.has("outside_arena"))
-    root["outside_arena"].forEach([&](JsonValue value) {
-      manifest.outsideArena.push_back({value["name"].asString(), optionalInt(value, "bytes")});
-    });
-  if (root.has("replicated"))
-    root["replicated"].forEach([&](JsonValue value) {
-      manifest.replicated.push_back({value["op"].asString(), optionalString(value, "loc"), value["bytes"].asSize()});
-    });
-  if (root.has("values")) {
-    manifest.values.emplace();
-    root["values"].forEach([&](JsonValue value) { manifest.values->push_back(readValueEntry(value)); });
-  }
+  Manifest shared = manifest;
+  readProgram(root, manifest);
+  size_t number = 0;
+  root["programs"].forEach([&](JsonValue value) {
+    if (number > 0)
+      manifest.others.push_back(readOtherProgram(value, shared, shared.programs[number]));
+    ++number;
+  });
   if (!document.status().ok())
     return document.status();
   return manifest;

@@ -19,7 +19,8 @@ public:
 
 private:
   void writeHeader();
-  void writeArena();
+  void writeArena(const Manifest &program);
+  void writeProgram(const Manifest &program);
   void writeKernels();
   void writeLaunch(const KernelLaunch &launch);
   void writeUserLaunch(const UserLaunch &launch);
@@ -78,13 +79,13 @@ void ManifestWriter::writeHeader() {
   json.member("ranks", manifest.ranks);
 }
 
-void ManifestWriter::writeArena() {
+void ManifestWriter::writeArena(const Manifest &program) {
   json.object("arena", [&] {
-    json.member("state_bytes", manifest.stateBytes);
-    json.member("transient_bytes", manifest.transientBytes);
-    json.member("bytes", manifest.arenaBytes);
+    json.member("state_bytes", program.stateBytes);
+    json.member("transient_bytes", program.transientBytes);
+    json.member("bytes", program.arenaBytes);
     json.object("classes", [&] {
-      for (const auto &[name, bytes] : manifest.classBytes)
+      for (const auto &[name, bytes] : program.classBytes)
         json.member(name.c_str(), bytes);
     });
   });
@@ -308,35 +309,48 @@ void ManifestWriter::writeValue(const ValueEntry &entry) {
   }
 }
 
+/// What a program has of its own beside its arena.
+void ManifestWriter::writeProgram(const Manifest &program) {
+  json.objects("batch", program.batch, [&](const BatchInput &input) { writeBatch(input); });
+  json.objects("hyper", program.hyper, [&](const HyperParameter &hyper) { writeHyper(hyper); });
+  json.objects("outputs", program.outputs, [&](const Output &output) { writeOutput(output); });
+  if (&program == &manifest) {
+    json.member("result_tree", manifest.resultTree);
+    json.member("zero_gradient", manifest.zeroGradient);
+  }
+  json.objects("outside_arena", program.outsideArena, [&](const OutsideArena &entry) {
+    json.member("name", entry.name);
+    json.member("bytes", entry.bytes);
+  });
+  if (!program.replicated.empty())
+    json.objects("replicated", program.replicated, [&](const ReplicatedValue &value) {
+      json.member("op", value.op);
+      json.member("bytes", value.bytes);
+      json.member("loc", value.location);
+    });
+  if (program.values)
+    json.objects("values", *program.values, [&](const ValueEntry &entry) { writeValue(entry); });
+}
+
 std::string ManifestWriter::write() {
   writeHeader();
-  writeArena();
+  writeArena(manifest);
+  size_t number = 0;
   json.objects("programs", manifest.programs, [&](const ProgramEntry &program) {
     json.member("name", program.name);
     json.member("plan", program.plan);
     json.member("trace_hash", program.traceHash);
     json.optionalMember("hash", program.hash);
+    if (number > 0) {
+      writeArena(manifest.others[number - 1]);
+      writeProgram(manifest.others[number - 1]);
+    }
+    ++number;
   });
   writeKernels();
   json.objects("units", manifest.units, [&](const Unit &unit) { writeUnit(unit); });
   json.objects("state", manifest.state, [&](const StateEntry &entry) { writeState(entry); });
-  json.objects("batch", manifest.batch, [&](const BatchInput &input) { writeBatch(input); });
-  json.objects("hyper", manifest.hyper, [&](const HyperParameter &hyper) { writeHyper(hyper); });
-  json.objects("outputs", manifest.outputs, [&](const Output &output) { writeOutput(output); });
-  json.member("result_tree", manifest.resultTree);
-  json.member("zero_gradient", manifest.zeroGradient);
-  json.objects("outside_arena", manifest.outsideArena, [&](const OutsideArena &entry) {
-    json.member("name", entry.name);
-    json.member("bytes", entry.bytes);
-  });
-  if (!manifest.replicated.empty())
-    json.objects("replicated", manifest.replicated, [&](const ReplicatedValue &value) {
-      json.member("op", value.op);
-      json.member("bytes", value.bytes);
-      json.member("loc", value.location);
-    });
-  if (manifest.values)
-    json.objects("values", *manifest.values, [&](const ValueEntry &entry) { writeValue(entry); });
+  writeProgram(manifest);
   return json.finish();
 }
 

@@ -26,13 +26,19 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
   Expected<Artifact> artifact = loadArtifact(folder);
   if (!artifact)
     return artifact.error();
-  const Manifest &loaded = artifact->manifest;
+  return start(std::move(*artifact), options);
+}
+
+/// Starts the program that `artifact` begins with, and a first step of its own beside it.
+Expected<std::unique_ptr<Trainer>> Trainer::start(Artifact artifact, const TrainerOptions &options) {
+  const std::string folder = artifact.folder;
+  const Manifest &loaded = artifact.manifest;
   std::shared_ptr<const Backend> backend = findBackend(loaded.target);
   if (!backend)
     return Status::badInput(
         "'" + folder + "' was compiled for target '" + loaded.target + "'; " +
         "this runtime runs " + listTargets());
-  if (Status status = backend->checkPlan(*artifact); !status.ok())
+  if (Status status = backend->checkPlan(artifact); !status.ok())
     return status;
   if (options.ranks != 0 && options.ranks != loaded.ranks)
     return Status::badInput("'" + folder + "' was compiled for " + std::to_string(loaded.ranks) + " ranks, not " +
@@ -56,7 +62,7 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
     executorOptions.fault = *fault;
   }
 
-  trainer->content = std::make_unique<Content>(std::move(*artifact));
+  trainer->content = std::make_unique<Content>(std::move(artifact));
   Content &content = *trainer->content;
   const Manifest &manifest = content.artifact.manifest;
   Expected<std::unique_ptr<Device>> device = backend->open(content.artifact, options.device);
@@ -81,24 +87,24 @@ Expected<std::unique_ptr<Trainer>> Trainer::load(const std::string &folder, cons
     trainer->hyper.push_back(entry.value);
   if (Status status = trainer->startRanks(); !status.ok())
     return status;
-  if (Status status = trainer->loadFirstStep(folder + "/first_step", options); !status.ok())
+  if (Status status = trainer->startFirstStep(options); !status.ok())
     return status;
   return trainer;
 }
 
-/// Loads the artifact of the first step, if there is one and it is still to be run.
-Status Trainer::loadFirstStep(const std::string &folder, TrainerOptions options) {
-  if (options.shares || !startsCold || ::access((folder + "/manifest.json").c_str(), R_OK) != 0)
+/// Starts the program of the first step, if there is one and it is still to be run.
+Status Trainer::startFirstStep(TrainerOptions options) {
+  std::vector<Artifact> &programs = content->artifact.others;
+  auto program = std::find_if(programs.begin(), programs.end(),
+                              [](const Artifact &other) { return other.manifest.programs.front().name == kFirstStep; });
+  if (options.shares || !startsCold || program == programs.end())
     return Status::success();
-  std::string own = content->artifact.pathOf("weights.safetensors");
-  if (options.weights.empty() && ::access(own.c_str(), R_OK) == 0)
-    options.weights = own;
   options.shares = this;
   options.fault.clear();
-  Expected<std::unique_ptr<Trainer>> loaded = load(folder, options);
-  if (!loaded)
-    return loaded.error();
-  first = std::move(*loaded);
+  Expected<std::unique_ptr<Trainer>> started = start(std::move(*program), options);
+  if (!started)
+    return started.error();
+  first = std::move(*started);
   return Status::success();
 }
 

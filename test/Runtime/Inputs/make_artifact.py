@@ -452,7 +452,7 @@ def make_manifest(arguments, units, plan, at, io, rows):
     split = {"dim": 0, "pre": 1, "chunk": rows}
     batch = arguments.batch
     return {
-        "format": "spmd-artifact", "version": 4, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
+        "format": "spmd-artifact", "version": 5, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
         "mode": "fully_shard", "policy": "by hand", "view": "global",
         "mesh": [{"name": "data", "size": arguments.ranks}], "ranks": arguments.ranks,
         "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,

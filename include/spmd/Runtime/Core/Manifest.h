@@ -201,7 +201,10 @@ struct Manifest {
   int64_t ranks = 1;
   int64_t stateBytes = 0, transientBytes = 0, arenaBytes = 0;
   std::map<std::string, int64_t> classBytes;
-  std::vector<ProgramEntry> programs;
+  std::vector<ProgramEntry> programs; ///< what follows of arena, inputs and outputs is the first one's
+  /// Of each further program: a manifest whose inputs, outputs, values and transient bytes are its own, and all else is
+  /// that of the first.
+  std::vector<Manifest> others;
   std::vector<KernelFile> kernels;
   std::vector<KernelInfo> kernelTable;
   std::vector<KernelLaunch> launches;
@@ -243,7 +246,7 @@ Binding bindingOf(const HyperParameter &hyper);
 Binding bindingOf(const Output &output);
 
 /// The version of the JSON form that is written, and the only one that is read.
-constexpr int32_t kManifestVersion = 4;
+constexpr int32_t kManifestVersion = 5;
 
 /// The JSON form: a line per entry of a list. parseManifest reads it back.
 std::string writeManifest(const Manifest &manifest);

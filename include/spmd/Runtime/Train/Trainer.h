@@ -196,7 +196,8 @@ private:
   };
 
   Trainer() = default;
-  Status loadFirstStep(const std::string &folder, TrainerOptions options);
+  static Expected<std::unique_ptr<Trainer>> start(Artifact artifact, const TrainerOptions &options);
+  Status startFirstStep(TrainerOptions options);
   Status join(std::shared_ptr<const Backend> backend, const TrainerOptions &options);
   Status compareProcesses(uint64_t hash, const std::string &what);
   Status initializeState(const TrainerOptions &options);
