@@ -12,7 +12,7 @@ import sys
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from fsdp2_losses import batches, setup
+from small_net import batches, setup
 from gloo_process import leave
 from torch import nn
 

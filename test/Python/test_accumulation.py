@@ -15,8 +15,8 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from fsdp2_accumulation import micro_step
-from fsdp2_losses import batches as fsdp2_batches
-from fsdp2_losses import setup
+from small_net import batches as fsdp2_batches
+from small_net import setup
 from stand_ins import compiler  # noqa: F401
 from step_check import StepCheck
 from torch import nn

@@ -1,19 +1,15 @@
-"""Meshes of two axes: units cut along one, the same along the other; beside FSDP2 on a 2-D DeviceMesh."""
+"""Meshes of two axes: units cut along one, the same along the other."""
 from __future__ import annotations
 
 import copy
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
-from fsdp2_losses import batches, setup, train_step
+from small_net import batches, setup, train_step
 from step_check import StepCheck
-from test_precision import capture, collectives
-from torch.distributed.fsdp import MixedPrecisionPolicy
+from test_precision import capture
 
 import spmd
 
@@ -27,29 +23,6 @@ class Mesh:
 
     def size(self) -> int:
         return self.mesh.numel()
-
-
-def test_losses_of_fsdp2(tmp_path) -> None:
-    """20 steps in 4 processes of gloo, on a mesh of 2 x 2: the losses, and the types and collectives of a step."""
-    steps, precision = 20, MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-    script = Path(__file__).with_name("fsdp2_losses.py")
-    command = [sys.executable, "-W", "ignore", script, "2x2", "bfloat16", "float32", str(steps), tmp_path / "store"]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"})
-    assert done.returncode == 0, done.stderr
-    theirs = json.loads(done.stdout.splitlines()[-1])
-    model, optimizer = setup()
-    step = spmd.compile(train_step, mesh=Mesh(2, 2), policy="class:Block", view="local", precision=precision)
-    ours = [step(model, optimizer, x, y).mean().item() for x, y in batches(steps)]
-    assert theirs["losses"][-1] < 0.75 * theirs["losses"][0]
-    torch.testing.assert_close(ours, theirs["losses"], rtol=2.0**-7, atol=0)
-    step.package.save(tmp_path / "s.step")
-    moved = collectives(tmp_path / "s.step", "--mesh=replicate:2,shard:2", "--view=local", "--policy=class:Block")
-    names = {"f32": "float32", "bf16": "bfloat16"}
-    for name in ("all_gather", "reduce_scatter", "all_reduce"):
-        assert sorted({names[dtype] for kind, dtype in moved if kind == name}) == theirs[name]
-    # Each unit: gathered twice, its gradients scattered once and added up across once.
-    kinds = [kind for kind, _ in moved]
-    assert [kinds.count(k) for k in ("all_gather", "reduce_scatter", "all_reduce")] == [6, 3, 3]
 
 
 def test_annotations_arrange_the_ranks() -> None:

@@ -1,18 +1,16 @@
-"""Mixed precision: FSDP's policies on f32 masters, beside FSDP2 itself, and casts that stand where they should."""
+"""Mixed precision: FSDP's policies on f32 masters, and casts that stand where they should."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
 import torch
 import torch.nn.functional as F
-from fsdp2_losses import Block, Net, batches, setup, train_step
+from small_net import Block, Net, batches, setup, train_step
 from step_check import StepCheck, run, tool
 from torch import nn
 from torch.distributed.fsdp import MixedPrecision, MixedPrecisionPolicy
@@ -29,31 +27,6 @@ def collectives(step: Path, *options: str) -> list[tuple[str, str]]:
     text = run(tool("spmd-compile"), step, "--compile-to=decompose", "-o", "-", "--quiet", *options)
     found = re.findall(r"spmd\.(all_gather|reduce_scatter|all_reduce)[^\n]*unit[^\n]*: \(?tensor<\d+x(\w+)", text)
     return [(name, dtype) for name, dtype in found]
-
-
-# -- Beside FSDP2 ------------------------------------------------------------------------------------------------------
-
-@pytest.mark.parametrize("ranks, reduce", [(2, "float32"), (4, "")])
-def test_losses_of_fsdp2(tmp_path, ranks: int, reduce: str) -> None:
-    steps = 20
-    script = Path(__file__).with_name("fsdp2_losses.py")
-    command = [sys.executable, "-W", "ignore", script, str(ranks), "bfloat16", reduce, str(steps), tmp_path / "store"]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"})
-    assert done.returncode == 0, done.stderr
-    theirs = json.loads(done.stdout.splitlines()[-1])
-    policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32 if reduce else None)
-    model, optimizer = setup()
-    step = spmd.compile(train_step, ranks=ranks, policy="class:Block", view="local", precision=policy)
-    ours = [step(model, optimizer, x, y).mean().item() for x, y in batches(steps)]
-    assert theirs["losses"][-1] < 0.75 * theirs["losses"][0]
-    torch.testing.assert_close(ours, theirs["losses"], rtol=2.0**-7, atol=0)
-    names = {"f32": "float32", "bf16": "bfloat16"}
-    step.package.save(tmp_path / "s.step")
-    moved = collectives(tmp_path / "s.step", f"--ranks={ranks}", "--view=local", "--policy=class:Block")
-    for name in ("all_gather", "reduce_scatter"):
-        assert sorted({names[dtype] for kind, dtype in moved if kind == name}) == theirs[name]
-    assert all(p.dtype == torch.float32 for p in model.parameters())
-    assert all(s["exp_avg"].dtype == torch.float32 for s in optimizer.state.values())
 
 
 # -- Where the casts are -----------------------------------------------------------------------------------------------
