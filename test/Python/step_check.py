@@ -75,15 +75,18 @@ class StepCheck:
         package.save(self.step, weights=weights)
         run(tool("spmd-translate"), "--import-step", self.step, "-o", self.base)
 
-    def interpret(self, ranks: int, policy: str = "none", *options: str, steps: int = 2) -> str:
-        """Partition to schedule for `ranks`; loss, outputs, parameters and optimizer state agree to 1e-12 in float64.
+    def interpret(self, ranks: int, policy: str = "none", *options: str, steps: int = 2,
+                  rounded: float | None = None) -> str:
+        """Partition to schedule for `ranks`; loss, outputs, parameters and optimizer state agree to 1e-12 in float64, or
+        to `rounded` where results are rounded to the program's types.
 
         Returns what compiler and interpreter said: warnings, collectives."""
         scheduled = self.folder / "scheduled.mlir"
         said = run(tool("spmd-compile"), self.step, f"--ranks={ranks}", f"--policy={policy}",
                    "--compile-to=collectives", "--quiet", *options, "-o", scheduled)
+        arithmetic = ["--dtype=program", f"--rtol={rounded}"] if rounded else []
         return said + run(tool("spmd-interpret"), scheduled, f"--ranks={ranks}", f"--compare={self.base}",
-                          f"--steps={steps}")
+                          f"--steps={steps}", *arithmetic)
 
     def train(self, ranks: int, policy: str = "none", *options: str, rtol: float = 1e-5) -> str:
         """Compiles and trains on the host; losses and final parameters are eager's, which the package recorded."""

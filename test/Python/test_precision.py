@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import re
 import subprocess
 import warnings
@@ -100,6 +101,70 @@ def test_checkpointing_changes_nothing() -> None:
     twin.load_state_dict(plain.state_dict())
     references = [capture(model, BF16, reference=batches(3)).reference for model in (plain, twin)]
     torch.testing.assert_close(references[0], references[1], rtol=0, atol=0)
+
+
+# -- Beside FSDP2's own modules ----------------------------------------------------------------------------------------
+
+SEEN = queue.SimpleQueue()  # not a list: what a step appends to one is of the step
+
+
+class Spy(nn.Module):
+    """Notes the types of its arguments, parameters and buffer, and its result; casts what it multiplies."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear, self.norm = nn.Linear(4, 4), nn.LayerNorm(4)
+        self.register_buffer("scale", torch.full((4,), 2.0))
+
+    def forward(self, x, mask):
+        y = self.norm(self.linear(x.to(self.linear.weight.dtype)).to(self.norm.weight.dtype))
+        SEEN.put([str(t.dtype) for t in (x, mask, self.linear.weight, self.norm.weight, self.scale, y)])
+        return y * self.scale
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"param_dtype": torch.bfloat16}, {"param_dtype": torch.float16, "reduce_dtype": torch.float32},
+    {"param_dtype": torch.bfloat16, "output_dtype": torch.float32}, {"output_dtype": torch.float64},
+    {"param_dtype": torch.bfloat16, "cast_forward_inputs": False},
+    {"param_dtype": torch.bfloat16, "output_dtype": torch.float16, "cast_forward_inputs": False}])
+def test_types_of_a_module_are_those_under_fsdp2(options) -> None:
+    def step(model, optimizer, x, mask):
+        y = model(x, mask)
+        SEEN.put(str(y.dtype))
+        y.float().square().sum().backward()
+        optimizer.step()
+
+    def run(function, fsdp2: bool):
+        model = Spy()
+        if fsdp2:
+            torch.distributed.fsdp.fully_shard(model, mp_policy=policy)
+        function(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(2, 4), torch.ones(2, dtype=torch.int64))
+        return [SEEN.get() for _ in range(SEEN.qsize())][:2]
+
+    policy = MixedPrecisionPolicy(**options)
+    if not torch.distributed.is_initialized():
+        torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    ours = run(lambda *arguments: spmd.capture(step, *arguments, precision=policy), False)
+    assert ours == run(step, True)
+
+
+@pytest.mark.parametrize("policy, expected", [
+    (MixedPrecision(param_dtype=torch.bfloat16), "bf16 bf16 f32"),  # of FSDP1, the root of which casts
+    (MixedPrecision(param_dtype=torch.bfloat16, cast_root_forward_inputs=False), "f32 bf16 f32"),
+    (MixedPrecision(param_dtype=torch.bfloat16, _module_classes_to_ignore=[nn.LayerNorm]), "bf16 f32 f32"),
+    (MixedPrecision(param_dtype=torch.bfloat16, buffer_dtype=torch.float16), "bf16 bf16 f16")])
+def test_types_of_a_module_by_the_policies_of_fsdp1(policy, expected: str) -> None:
+    """Of its argument, the norm's weight and a buffer."""
+    def step(model, optimizer, x, mask):
+        model(x, mask).float().square().sum().backward()
+        optimizer.step()
+
+    model = Spy()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    spmd.capture(step, model, optimizer, torch.randn(2, 4), torch.ones(2, dtype=torch.int64), precision=policy)
+    names = {"torch.float32": "f32", "torch.bfloat16": "bf16", "torch.float16": "f16"}
+    seen = [SEEN.get() for _ in range(SEEN.qsize())][0]
+    assert " ".join(names[seen[i]] for i in (0, 3, 4)) == expected
 
 
 # -- Modules of many kinds ---------------------------------------------------------------------------------------------
