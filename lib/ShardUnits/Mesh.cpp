@@ -18,7 +18,7 @@ std::string Mesh::describe() const {
 }
 
 Expected<Mesh> units::parseMesh(const std::string &text) {
-  constexpr int64_t most = 1 << 20;
+  constexpr int64_t most = 1 << 20; // so many places of ranks are listed where groups of them meet
   Mesh mesh{0, 0, 0, false};
   std::istringstream axes(text);
   for (std::string axis; std::getline(axes, axis, ',');) {
@@ -48,6 +48,9 @@ Expected<Mesh> units::parseMesh(const std::string &text) {
     return Status::badInput("nothing is cut over an axis shard of 1 rank; " + std::to_string(mesh.replicate) +
                             " ranks that each have everything are ranks=" + std::to_string(mesh.replicate) +
                             " with the mode replicate");
+  if (mesh.ranks() > most)
+    return Status::badInput("has " + std::to_string(mesh.ranks()) + " ranks, expected no more than " +
+                            std::to_string(most));
   return mesh;
 }
 

@@ -370,8 +370,8 @@ static void readArena(JsonValue arena, Manifest &manifest) {
         [&](const std::string &name, JsonValue bytes) { manifest.classBytes[name] = bytes.asSize(); });
 }
 
-/// More than any mesh has, and few enough that their number fits.
-static constexpr int64_t kMostRanks = 1 << 30;
+/// More than any mesh has, and few enough to be listed.
+static constexpr int64_t kMostRanks = 1 << 20;
 
 static void readMesh(JsonValue root, Manifest &manifest) {
   int64_t product = 1;

@@ -41,7 +41,7 @@ TEST(Manifest, RejectsOtherFormatsAndVersions) {
 TEST(Manifest, NamesTheBadPlace) {
   expectContains(errorOf("\"ranks\": 2", "\"ranks\": 3"), "/ranks: expected the product of the mesh axes, 2, found 3");
   expectContains(errorOf("\"size\": 2", "\"size\": 0, \"tensor\": true"),
-                 "/mesh/0/size: expected at least 1 rank, and no more than 1073741824 on all axes together; found 0");
+                 "/mesh/0/size: expected at least 1 rank, and no more than 1048576 on all axes together; found 0");
   expectContains(errorOf("\"state_bytes\": ", "\"state_bytes\": 1"),
                  "/arena/bytes: expected state_bytes + transient_bytes");
   expectContains(errorOf("\"chunk\": 48", "\"chunk\": 40"), "/units/0/chunk: 2 chunks of 40 are not the 96");
