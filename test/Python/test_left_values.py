@@ -217,3 +217,34 @@ def test_a_failed_trace_leaves_nothing() -> None:
     with pytest.raises(spmd.CaptureError, match="depends on a tensor's value"):
         spmd.compile(fails, ranks=2)(*batch(1))
     assert trainer.loss is before["loss"] and trainer.log == before["log"]
+
+
+def test_an_attribute_that_is_there_before_on_a_librarys_module() -> None:
+    """It was set to None, as a model's constructor does, and no code of the library knows it."""
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.body, self.head = nn.Linear(4, 4), nn.utils.weight_norm(nn.Linear(4, 2))
+            self.last, self.body.aux, self.head.seen = None, None, torch.zeros(())
+            self.head.register_forward_hook(lambda module, inputs, output: setattr(module, "seen", output.mean()))
+
+        def forward(self, x, y):
+            hidden = self.body(x)
+            self.body.aux = hidden.square().mean()
+            self.last = F.mse_loss(self.head(hidden), y) + self.body.aux
+            return self.last
+
+    def step(model, optimizer, x, y):
+        model(x, y).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    ours, eager = Net(), Net()
+    compiled = spmd.compile(step, ranks=2)
+    optimizers = [torch.optim.SGD(model.parameters(), lr=0.1) for model in (ours, eager)]
+    for number in range(3):
+        compiled(ours, optimizers[0], *batch(number)), step(eager, optimizers[1], *batch(number))
+        for path, name in (("", "last"), ("body", "aux"), ("head", "seen")):
+            found, want = (getattr(model.get_submodule(path), name) for model in (ours, eager))
+            torch.testing.assert_close(found, want.detach(), msg=lambda text, name=name: f"{name}: {text}")

@@ -88,6 +88,21 @@ def has_users_class(value: Any) -> bool:
     return is_users_class(type(value))
 
 
+@functools.lru_cache(maxsize=4096)
+def names_in_class(cls: type) -> frozenset[str]:
+    """All names, of attributes too, that the code of a class of modules refers to."""
+    names: set[str] = set()
+    todo = [value for base in cls.__mro__ if base not in (torch.nn.Module, object) for value in vars(base).values()]
+    for value in todo:  # what is found meanwhile, too
+        if isinstance(value, types.CodeType):
+            names.update(value.co_names)
+            todo += value.co_consts
+        else:
+            inside = (getattr(value, name, None) for name in ("fget", "__func__", "__wrapped__", "__code__"))
+            todo += (part for part in inside if callable(part) or isinstance(part, types.CodeType))
+    return frozenset(names)
+
+
 def hooks_of_all_modules() -> list[dict[int, Callable]]:
     """The tables of hooks that each module's call goes through."""
     return [getattr(torch.nn.modules.module, f"_global_{name}_hooks")

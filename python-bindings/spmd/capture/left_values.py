@@ -17,7 +17,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
-from .code_names import has_users_class
+from .code_names import has_users_class, names_in_class
 from .errors import CaptureError, Frame
 from .held import Held
 from .host_state import NUMBERS, entry_path, tables
@@ -165,23 +165,23 @@ def _is_new(value: Any, old: Any) -> bool:
 def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[Left]:
     """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
 
-    Modules of installed libraries keep notes of their own, which no step depends on. Those of PyTorch keep none in
-    attributes that are new, or that were when a step left something there: a hook or the user's code has set them.
+    Modules of installed libraries keep notes of their own, which no step depends on: in attributes that their own code
+    names. Those of PyTorch keep none in attributes that are new, or that were when a step left something there. Any other
+    attribute is one that a hook or the user's code has set.
     """
     left: list[Left] = []
     for path, module in modules:
+        of_users = has_users_class(module)
         of_torch = type(module).__module__.split(".")[0] == "torch"
-        if not has_users_class(module) and not of_torch:
-            continue
         known = before.get(id(module), {})
         for name, value in vars(module).items():
             old = known.get(name)
-            if isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
+            if (of_users or of_torch) and isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
                     and (type(old) is type(value) or name not in known):
                 full = f"{path}.{name}" if path else name
                 raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
                                    "do\n  cure: make it a buffer of the module (register_buffer)")
-            torchs_own = of_torch and name in known and name not in _attributes.get(module, ())
-            if _is_new(value, old) and not torchs_own:
+            new = of_torch and (name not in known or name in _attributes.get(module, ()))
+            if _is_new(value, old) and (of_users or new or name not in names_in_class(type(module))):
                 left.append(Left(path, name, value))
     return left
