@@ -51,7 +51,7 @@ def _grouped_outer_fake(self, other, groups, num_groups):
     return self.new_empty(num_groups, self.shape[1], other.shape[1])
 
 
-class _GroupedMm(torch.autograd.Function):
+class GroupedMm(torch.autograd.Function):
     @staticmethod
     def forward(ctx, self, mat2, groups):
         ctx.save_for_backward(self, mat2, groups)
@@ -95,8 +95,8 @@ def grouped_mm(self, mat2, offs=None, bias=None, out_dtype=None):
     if self.dim() == 3 and mat2.dim() == 3:
         return torch.bmm(self, mat2)
     if self.dim() == 2 and mat2.dim() == 3:
-        return _GroupedMm.apply(self, mat2, _groups(offs, self.shape[0]))
+        return GroupedMm.apply(self, mat2, _groups(offs, self.shape[0]))
     groups = _groups(offs, mat2.shape[1] if self.dim() == 3 else self.shape[1])
     if self.dim() == 3:
-        return _GroupedMm.apply(mat2.t(), self.transpose(1, 2), groups).t()
+        return GroupedMm.apply(mat2.t(), self.transpose(1, 2), groups).t()
     return _GroupedOuter.apply(self.t(), mat2, groups, offs.shape[0])

@@ -42,6 +42,7 @@ from .provenance import ProvenanceMode
 from .reached import Place, Reached
 from .repeats import Repeats
 from .scheduled import Scheduled
+from .segments import Segments
 from .seeds import SeededGenerators
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
@@ -271,6 +272,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
+                  Segments(lambda size: asked.tell(size, ())).followed(),
                   _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
                   Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)

@@ -1,0 +1,306 @@
+"""Rows of which only values say how many there are, as experts of a mixture have them: what is done to them is noted, and
+done to all rows at once where it comes back to a tensor of a known shape.
+
+A mixture cuts its tokens up by expert (`x.split(counts.tolist())`, segments.py; `x[torch.where(one_hot == e)]`,
+chosen_rows.py), does the same to each part with another weight, and puts the parts together. Done to all rows, each with
+the weight of its part, the same numbers need no shape that depends on values: a product is a grouped product
+(grouped_products.py), and anything else acts on each row alone. Nothing else is allowed of such rows: an operator that looks at
+several, or at how many there are, is an error with the line.
+"""
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, NamedTuple, Sequence
+
+import torch
+from torch.nn import functional
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
+
+from .errors import CaptureError, error_at
+from .grouped_products import GroupedMm
+from .provenance import user_stack
+
+_PRODUCTS = {functional.linear: True, torch.matmul: False, torch.Tensor.matmul: False, torch.Tensor.__matmul__: False,
+             torch.mm: False, torch.Tensor.mm: False}  # whether the weight is [out, in]
+_CASTS = {torch.Tensor.to, torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16, torch.Tensor.double,
+          torch.Tensor.type_as, torch.Tensor.contiguous}
+_HALVES = {torch.chunk, torch.Tensor.chunk}
+
+
+class Step(NamedTuple):
+    """A function of rows; `part`: which of the tensors that it gives."""
+
+    func: Callable
+    args: tuple
+    kwargs: dict
+    part: int | None
+    mode: tuple
+
+
+class Groups(NamedTuple):
+    """Of each of all rows, the number of its part among `count`; a row of none has `count`."""
+
+    numbers: torch.Tensor
+    count: int
+
+
+def refused(func: Any, what: str = "") -> CaptureError:
+    name = getattr(func, "__name__", func)
+    return error_at(user_stack()[0], f"{name} of rows of which only values say how many there are{what}",
+                    "act on each row alone (products with a weight, arithmetic, activations), and add the rows up with "
+                    "index_add_, or put the parts together with torch.cat; or use torch._grouped_mm on all rows")
+
+
+def current_mode() -> tuple:
+    """What a function's result depends on beside its arguments."""
+    cast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+    return torch.is_grad_enabled(), cast
+
+
+@functools.lru_cache(maxsize=None)
+def _is_pointwise(func: Callable) -> bool:
+    """What PyTorch itself tags so, of the operator that a function is named after."""
+    name = getattr(func, "__name__", "").strip("_")
+    for name in (name, name[1:] if name[:1] in ("r", "i") else name):
+        packet = getattr(torch.ops.aten, {"truediv": "div"}.get(name, name), None)
+        if packet is not None and any(torch.Tag.pointwise in getattr(packet, o).tags for o in packet.overloads()):
+            return True
+    return False
+
+
+class RowCount:
+    """How many rows there are. `some`: that there are some is known, and all that is."""
+
+    def __init__(self, some: bool):
+        self._some = some
+
+    def __eq__(self, other: Any) -> bool:
+        return not self._knows(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._knows(other)
+
+    def _knows(self, other: Any) -> bool:
+        if self._some and type(other) is int and other == 0:
+            return True
+        raise refused("how many there are")
+
+    def __bool__(self) -> bool:
+        return self > 0
+
+    def _unknown(self, *unused: Any) -> Any:
+        raise refused("how many there are")
+
+    __hash__ = None
+    __index__ = __int__ = __float__ = __lt__ = __le__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = _unknown
+    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __neg__ = _unknown
+
+
+def _of_meta(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
+
+
+class Rows(torch.Tensor):
+    """Stands for the rows of one part; `origin` says of which, and `value` what was done to them. `sample` has their form, of two
+    rows."""
+
+    origin: Any
+    value: Any
+    sample: torch.Tensor
+
+    @staticmethod
+    def make(origin: Any, value: Any, sample: torch.Tensor) -> Rows:
+        with _disable_current_modes():
+            rows = torch.Tensor._make_subclass(Rows, torch.empty(0, device="meta"))
+            rows.origin, rows.value, rows.sample = origin, value, _of_meta(sample)
+        return rows
+
+    @staticmethod
+    def begin(origin: Any, value: Any, like: torch.Tensor, trailing: Sequence[int]) -> Rows:
+        with _disable_current_modes():
+            sample = torch.empty((2, *trailing), dtype=like.dtype, device="meta")
+        return Rows.make(origin, value, sample)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        given = pytree.tree_leaves((args, kwargs))
+        if any(isinstance(leaf, RowCount) for leaf in given):
+            raise refused("how many there are")
+        leaves = [leaf for leaf in given if isinstance(leaf, Rows)]
+        if not leaves or func is torch.Tensor.__repr__:
+            return super().__torch_function__(func, types, args, kwargs)
+        origin, name = leaves[0].origin, getattr(func, "__name__", "")
+        if name == "__get__" or func in _SIZES:
+            return _fact(leaves[0], getattr(func, "__self__", func), *args[1:], **kwargs)
+        found = origin.take(func, args, kwargs)
+        if found is not NotImplemented:
+            return found
+        if any(leaf.origin is not origin for leaf in leaves):
+            raise refused(func, ", together with others")
+        writes = "out" in kwargs or name.startswith("__i") and name != "__invert__" or name.endswith("_") and not name.endswith("__")
+        is_product = func in _PRODUCTS and isinstance(args[0], Rows) and not isinstance(args[1], Rows)
+        if writes or not (is_product or func in _CASTS or func in _HALVES or _is_pointwise(func)):
+            raise refused(func)
+        sample = _sample(func, args, kwargs)
+        if isinstance(sample, (tuple, list)):
+            return tuple(cls.make(origin, _noted(func, args, kwargs, part), one) for part, one in enumerate(sample))
+        return cls.make(origin, _noted(func, args, kwargs), sample)
+
+
+def _fact(rows: Rows, what: Any, *args: Any) -> Any:
+    """What is known of rows without their values."""
+    count = RowCount(rows.origin.some)
+    if what is torch.Tensor.dtype:
+        return rows.sample.dtype
+    if what is torch.Tensor.device:
+        return torch.device("cpu")
+    if what is torch.Tensor.ndim or what is torch.Tensor.dim:
+        return rows.sample.dim()
+    if what is torch.Tensor.shape or what is torch.Tensor.size:
+        sizes = (count, *rows.sample.shape[1:])
+        return sizes[args[0]] if args else sizes
+    if what is torch.Tensor.numel or what is torch.Tensor.__len__:
+        return count
+    raise refused(getattr(what, "__name__", what))
+
+
+_SIZES = (torch.Tensor.dim, torch.Tensor.size, torch.Tensor.numel, torch.Tensor.__len__)
+
+
+def _sample(func: Callable, args: tuple, kwargs: dict) -> Any:
+    cast = current_mode()[1] if func in _PRODUCTS else None
+
+    def of(leaf: Any) -> Any:
+        leaf = leaf.sample if isinstance(leaf, Rows) else _of_meta(leaf) if isinstance(leaf, torch.Tensor) else leaf
+        return leaf.to(cast) if cast is not None and isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
+
+    with _disable_current_modes(), torch.no_grad():
+        args, kwargs = pytree.tree_map(of, (args, kwargs))
+        made = func(*args, **kwargs)
+    if any(one.dim() < 1 or one.shape[0] != 2 for one in ([made] if isinstance(made, torch.Tensor) else made)):
+        raise refused(func)
+    return made
+
+
+def _noted(func, args, kwargs, part=None) -> Step:
+    args, kwargs = pytree.tree_map(lambda leaf: _Of(leaf.value) if isinstance(leaf, Rows) else leaf, (args, kwargs))
+    return Step(func, args, kwargs, part, current_mode())
+
+
+class _Of(NamedTuple):
+    """The place of rows among the arguments of a step."""
+
+    value: Any
+
+
+def _is_of(leaf: Any) -> bool:
+    return isinstance(leaf, _Of)
+
+
+def form(value: Any, leaf_form: Callable[[Any], Any]) -> Any:
+    """Equal for values that can be computed at once: the same functions of tensors of the same forms."""
+    if not isinstance(value, Step):
+        return leaf_form(value)
+    leaves, spec = pytree.tree_flatten((value.args, value.kwargs), is_leaf=_is_of)
+    return value.func, str(spec), value.part, value.mode, tuple(
+        form(leaf.value, leaf_form) if isinstance(leaf, _Of) else
+        (leaf.shape, leaf.dtype) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves)
+
+
+class Together:
+    """Computes values of several parts at once. `groups`: of the rows; None where there is one part. `root` gives what parts begin
+    with, of all rows."""
+
+    def __init__(self, groups: Groups | None, rows: int, root: Callable[[Sequence[Any]], torch.Tensor]):
+        self._groups, self._rows, self._root = groups, rows, root
+        self._done: dict[tuple[int, ...], Any] = {}
+
+    def compute(self, values: Sequence[Any]) -> torch.Tensor:
+        """Of one value of each part, all of one form."""
+        key = tuple(map(id, values))
+        if key not in self._done:
+            self._done[key] = (self._step(values) if isinstance(values[0], Step) else self._root(values)), values
+        return self._done[key][0]
+
+    def _step(self, values: Sequence[Step]) -> torch.Tensor:
+        first = values[0]
+        if first.mode != current_mode():
+            raise refused(first.func, ", with gradients or autocast otherwise than where they are put together")
+        flat = [pytree.tree_flatten((value.args, value.kwargs), is_leaf=_is_of) for value in values]
+        spec = flat[0][1]
+        columns = list(zip(*(leaves for leaves, _ in flat), strict=True))
+        whole = [self.compute([leaf.value for leaf in column]) if isinstance(column[0], _Of) else None for column in columns]
+        rank = max(tensor.dim() for tensor in whole if tensor is not None)
+        is_product = first.func in _PRODUCTS
+        given = [tensor if tensor is not None else self._argument(column, rank, is_product)
+                 for tensor, column in zip(whole, columns)]
+        if is_product:
+            (rows, *weights), _ = pytree.tree_unflatten(given, spec)
+            named = pytree.tree_unflatten(given, spec)[1]
+            result = self._product(first.func, rows, *weights, **named)
+        else:
+            args, kwargs = pytree.tree_unflatten(given, spec)
+            result = first.func(*args, **kwargs)
+        result = result if first.part is None else result[first.part]
+        if result.shape[:1] != (self._rows,):
+            raise refused(first.func, ", which changes them")
+        return result
+
+    def _argument(self, column: Sequence[Any], rank: int, is_product: bool) -> Any:
+        first = column[0]
+        if not isinstance(first, torch.Tensor):
+            return first
+        if all(leaf is first for leaf in column) or len(column) == 1:
+            if not is_product and first.dim() >= rank and first.shape[0] != 1:
+                raise refused("an operator", ", and of a tensor that has as many dims")
+            return first
+        return _Varied(column) if is_product else self._of_each_row(column, rank)
+
+    def _of_each_row(self, tensors: Sequence[torch.Tensor], rank: int) -> torch.Tensor:
+        if tensors[0].dim() >= rank:
+            if tensors[0].dim() > rank or tensors[0].shape[0] != 1:
+                raise refused("an operator", ", and of a tensor that has as many dims")
+            tensors = [tensor[0] for tensor in tensors]
+        found = stacked(tensors)[self._groups.numbers.clamp(max=len(tensors) - 1)]
+        return found.reshape(found.shape[0], *[1] * (rank - found.dim()), *found.shape[1:])
+
+    def _product(self, func: Callable, rows: torch.Tensor, weight: Any, bias: Any = None) -> torch.Tensor:
+        if not isinstance(weight, _Varied) and not isinstance(bias, _Varied):
+            return func(rows, weight) if bias is None else func(rows, weight, bias)
+        if rows.dim() != 2:
+            raise refused(func, ", which are no matrix")
+        if isinstance(weight, _Varied):
+            matrices = stacked(weight.tensors)
+            matrices = matrices.transpose(1, 2) if _PRODUCTS[func] else matrices
+            cast = current_mode()[1]
+            if cast is not None:
+                rows, matrices = rows.to(cast), matrices.to(cast)
+            result = GroupedMm.apply(rows, matrices, self._groups.numbers)
+        else:
+            result = func(rows, weight)
+        if bias is None:
+            return result
+        bias = self._of_each_row(bias.tensors, 2) if isinstance(bias, _Varied) else bias
+        return result + bias.to(result.dtype)
+
+
+class _Varied(NamedTuple):
+    tensors: Sequence[torch.Tensor]
+
+
+def stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
+    """One tensor of all; where they are the parts of one, in order, that one."""
+    first = tensors[0]
+    base = first._base
+    if base is not None and base.dim() == first.dim() + 1 and all(t._base is base for t in tensors):
+        for turned in ((lambda t: t), (lambda t: t.transpose(-1, -2))) if first.dim() > 1 else ((lambda t: t),):
+            if base.shape[0] == len(tensors) and all(_place(turned(base.select(0, n))) == _place(t)
+                                                     for n, t in enumerate(tensors)):
+                return turned(base)
+    return torch.stack(list(tensors))
+
+
+def _place(tensor: torch.Tensor) -> tuple:
+    return tensor.storage_offset(), tuple(tensor.shape), tensor.stride()

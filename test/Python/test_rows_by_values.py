@@ -1,0 +1,112 @@
+"""Rows of which only values say how many there are: experts of a mixture that cut tokens up by Python, as they are written for
+eager PyTorch. On ranks they give eager's numbers, from programs whose shapes are known."""
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import spmd
+
+ROWS, WIDTH, HIDDEN, EXPERTS, CHOSEN = 12, 8, 16, 4, 2
+
+
+class Experts(nn.Module):
+    """Two layers for each expert, in stacked weights."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.router = nn.Linear(WIDTH, EXPERTS, bias=False)
+        self.up = nn.Parameter(torch.randn(EXPERTS, HIDDEN, WIDTH) * 0.3)
+        self.bias = nn.Parameter(torch.randn(EXPERTS, HIDDEN) * 0.3)
+        self.down = nn.Parameter(torch.randn(EXPERTS, HIDDEN // 2, WIDTH) * 0.3)
+
+    def expert(self, rows, number):
+        gate, up = (F.linear(rows, self.up[number], self.bias[number])).chunk(2, dim=-1)
+        return (F.silu(gate.float()).to(rows.dtype) * up) @ self.down[number]
+
+    def route(self, x):
+        return self.router(x).sigmoid().topk(CHOSEN, -1)
+
+
+class Split(Experts):
+    """Sorted by expert, cut by counts that become Python numbers, and put together again."""
+
+    def forward(self, x):
+        scores, chosen = self.route(x)
+        order = chosen.flatten().argsort(stable=True)
+        counts = F.one_hot(chosen.flatten(), EXPERTS).sum(0)
+        parts = x[order // CHOSEN].split(counts.tolist(), dim=0)
+        rows = torch.cat([self.expert(part, number) for number, part in enumerate(parts)])
+        return torch.zeros_like(x).index_add(0, order // CHOSEN, rows * scores.flatten()[order, None]).square().mean()
+
+
+class SplitToModules(Split):
+    """Each expert is a module of its own, and one of them gets no row."""
+
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(EXPERTS))
+        with torch.no_grad():
+            self.router.weight[1] = 0
+
+    def expert(self, rows, number):
+        return 0.5 * self.experts[number](rows).relu()
+
+    def route(self, x):
+        scores, chosen = (self.router(x).sigmoid() - torch.tensor([0.0, 1.0, 0.0, 0.0])).topk(CHOSEN, -1)
+        return scores, chosen
+
+
+def step(model, optimizer, x):
+    loss = model(x)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+
+@pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
+@pytest.mark.parametrize("kind", [Split, SplitToModules])
+def test_trains_as_in_eager(kind: type[nn.Module]) -> None:
+    model = kind()
+    eager, compiled = copy.deepcopy(model), spmd.compile(step, ranks=2)
+    ours, theirs = (torch.optim.AdamW(m.parameters(), lr=0.05) for m in (model, eager))
+    for number in range(4):
+        x = torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(number))
+        assert compiled(model, ours, x).item() == pytest.approx(step(eager, theirs, x).item(), rel=1e-5)
+    for (name, found), want in zip(model.named_parameters(), eager.parameters()):
+        torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
+
+
+class Sums(Split):
+    def expert(self, rows, number):
+        return super().expert(rows, number) - rows.mean(0)
+
+
+class Counts(Split):
+    def expert(self, rows, number):
+        return super().expert(rows, number) / len(rows)
+
+
+class OutOfOrder(Split):
+    def forward(self, x):
+        parts = x.split(F.one_hot(self.route(x)[1][:, 0], EXPERTS).sum(0).tolist())
+        return torch.cat(parts[::-1]).square().mean()
+
+
+class Differs(Split):
+    def expert(self, rows, number):
+        return super().expert(rows, number) * (number + 1)
+
+
+@pytest.mark.parametrize("kind, what", [(Sums, "mean of rows"), (Counts, "how many there are of rows"),
+                                        (OutOfOrder, "not all parts"), (Differs, "after the same steps")])
+def test_what_needs_more_than_one_row_is_refused(kind: type[nn.Module], what: str) -> None:
+    model = kind()
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*cure: act on each row alone"):
+        spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))
