@@ -110,3 +110,126 @@ def test_what_needs_more_than_one_row_is_refused(kind: type[nn.Module], what: st
     model = kind()
     with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*cure: act on each row alone"):
         spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))
+
+
+class Loop(Experts):
+    """Expert by expert, those that some row has chosen, as transformers' experts do by themselves."""
+
+    def masks(self, chosen):
+        return F.one_hot(chosen, EXPERTS + 1).permute(2, 1, 0)
+
+    def numbers(self, masks):
+        return torch.greater(masks.sum((-1, -2)), 0).nonzero()
+
+    def turn(self, number):
+        number = number[0]
+        return None if number == EXPERTS else number
+
+    def forward(self, x):
+        scores, chosen = self.route(x)
+        with torch.no_grad():
+            masks = self.masks(chosen)
+        out = torch.zeros_like(x)
+        for number in self.numbers(masks):
+            number = self.turn(number)
+            if number is None:
+                continue
+            position, token = torch.where(masks[number])
+            if token.numel() == 0:
+                continue
+            rows = self.expert(x[token], number) * scores[token, position, None]
+            out.index_add_(0, token, rows)
+        return out.square().mean()
+
+
+class LoopOverNumbers(Loop):
+    """The number is one of Python's, and some experts give back what they get."""
+
+    def turn(self, number):
+        return int(number.item())
+
+    def masks(self, chosen):
+        return F.one_hot(chosen, EXPERTS).permute(2, 1, 0)
+
+    def expert(self, rows, number):
+        return nn.Identity()(rows) if number >= 2 else super().expert(rows, number)
+
+
+class LoopOverAll(Loop):
+    """With modules, and masks that are no one_hot."""
+
+    def __init__(self):
+        super().__init__()
+        self.experts = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(EXPERTS))
+
+    def forward(self, x):
+        scores, chosen = self.route(x)
+        out = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            token, position = (chosen == number).nonzero(as_tuple=True)
+            out = out.index_add(0, token, expert(x[token]).relu() * scores[token, position, None])
+        return out.square().mean()
+
+
+@pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
+@pytest.mark.parametrize("kind", [Loop, LoopOverNumbers, LoopOverAll])
+def test_loops_train_as_in_eager(kind: type[nn.Module]) -> None:
+    test_trains_as_in_eager(kind)
+
+
+def test_loops_are_grouped_products(tmp_path) -> None:
+    """A product for all experts that did the same, not one for each."""
+    model = Loop()
+    package = spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))
+    package.save(tmp_path / "loop.step")
+    text = (tmp_path / "loop.step" / "step.json").read_text()
+    assert text.count('"spmd.grouped_mm') == 3 and text.count('"spmd.grouped_outer') == 2
+
+
+class CountsTurns(Loop):
+    def forward(self, x):
+        count = 0
+        for number in self.numbers(self.masks(self.route(x)[1])):
+            count += 1
+        return super().forward(x) / count
+
+
+class CountsTurnsThatAdd(Loop):
+    def forward(self, x):
+        out, masks, count = torch.zeros_like(x), self.masks(self.route(x)[1]), 1
+        for number in self.numbers(masks):
+            token = torch.where(masks[number[0]])[1]
+            out.index_add_(0, token, x[token])
+            count += 1
+        return self.router(out).mean() / count
+
+
+class AddsOtherwise(Loop):
+    def forward(self, x):
+        out, masks, extra = torch.zeros_like(x), self.masks(self.route(x)[1]), 0.0
+        for number in self.numbers(masks):
+            token = torch.where(masks[number[0]])[1]
+            out.index_add_(0, token, x[token])
+            extra = extra + self.down[number[0]].sum()
+        return self.router(out).mean() + extra
+
+
+class HasModules(LoopOverAll):
+    forward = Loop.forward
+
+    def expert(self, rows, number):
+        return self.experts[number](rows)
+
+
+class GivesRows(Loop):
+    def forward(self, x):
+        return x[torch.where(self.route(x)[1][:, 0] == 1)[0]]
+
+
+@pytest.mark.parametrize("kind, what", [
+    (CountsTurns, "that changes 'count'"), (CountsTurnsThatAdd, "that changes 'count'"), (AddsOtherwise, "is used elsewhere"),
+    (HasModules, "each with a parameter of its own"), (GivesRows, "backward of rows")])
+def test_what_would_tell_how_many_are_chosen_is_refused(kind: type[nn.Module], what: str) -> None:
+    model = kind()
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*cure: "):
+        spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))

@@ -25,7 +25,10 @@ _PRODUCTS = {functional.linear: True, torch.matmul: False, torch.Tensor.matmul: 
              torch.mm: False, torch.Tensor.mm: False}  # whether the weight is [out, in]
 _CASTS = {torch.Tensor.to, torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16, torch.Tensor.double,
           torch.Tensor.type_as, torch.Tensor.contiguous}
-_HALVES = {torch.chunk, torch.Tensor.chunk}
+# What keeps rows apart where a sample of as many still has as many rows, which no other dim has.
+_FORMS = {torch.chunk, torch.Tensor.chunk, torch.unsqueeze, torch.Tensor.unsqueeze, torch.Tensor.view, torch.Tensor.reshape,
+          torch.flatten, torch.Tensor.flatten, torch.squeeze, torch.Tensor.squeeze, torch.Tensor.__getitem__}
+_MANY = 1009
 
 
 class Step(NamedTuple):
@@ -36,6 +39,25 @@ class Step(NamedTuple):
     kwargs: dict
     part: int | None
     mode: tuple
+    versions: tuple[int, ...]  # of the tensors among them
+
+    def leaves(self) -> list[Any]:
+        return pytree.tree_leaves((self.args, self.kwargs), is_leaf=_is_of)
+
+    def tensors(self) -> list[torch.Tensor]:
+        return [leaf for leaf in self.leaves() if isinstance(leaf, torch.Tensor)]
+
+
+def steps_of(value: Any) -> list[Step]:
+    """All that a value is computed by, each once."""
+    found: dict[int, Step] = {}
+    todo = [value]
+    while todo:
+        step = todo.pop()
+        if isinstance(step, Step) and id(step) not in found:
+            found[id(step)] = step
+            todo += (leaf.value for leaf in step.leaves() if isinstance(leaf, _Of))
+    return list(found.values())
 
 
 class Groups(NamedTuple):
@@ -102,7 +124,7 @@ def _of_meta(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Rows(torch.Tensor):
-    """Stands for the rows of one part; `origin` says of which, and `value` what was done to them. `sample` has their form, of two
+    """Stands for the rows of one part; `origin` says of which, and `value` what was done to them. `sample` has their form, of _MANY
     rows."""
 
     origin: Any
@@ -119,8 +141,11 @@ class Rows(torch.Tensor):
     @staticmethod
     def begin(origin: Any, value: Any, like: torch.Tensor, trailing: Sequence[int]) -> Rows:
         with _disable_current_modes():
-            sample = torch.empty((2, *trailing), dtype=like.dtype, device="meta")
+            sample = torch.empty((_MANY, *trailing), dtype=like.dtype, device="meta")
         return Rows.make(origin, value, sample)
+
+    def __iter__(self) -> Any:
+        return self.origin.iterate(self)
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -139,14 +164,29 @@ class Rows(torch.Tensor):
             return found
         if any(leaf.origin is not origin for leaf in leaves):
             raise refused(func, ", together with others")
+        if func is torch.Tensor.__getitem__ and not _is_of_each_row(args[1], args[0].sample.dim()):
+            raise refused("indexing")
         writes = "out" in kwargs or name.startswith("__i") and name != "__invert__" or name.endswith("_") and not name.endswith("__")
         is_product = func in _PRODUCTS and isinstance(args[0], Rows) and not isinstance(args[1], Rows)
-        if writes or not (is_product or func in _CASTS or func in _HALVES or _is_pointwise(func)):
+        if writes or not (is_product or func in _CASTS or func in _FORMS or _is_pointwise(func)):
             raise refused(func)
         sample = _sample(func, args, kwargs)
         if isinstance(sample, (tuple, list)):
             return tuple(cls.make(origin, _noted(func, args, kwargs, part), one) for part, one in enumerate(sample))
         return cls.make(origin, _noted(func, args, kwargs), sample)
+
+
+def refuse_rows(leaves: Sequence[Any]) -> None:
+    if any(isinstance(leaf, Rows) for leaf in leaves):
+        raise refused("return")
+
+
+def _is_of_each_row(index: Any, rank: int) -> bool:
+    """Whether indexing leaves the first dim alone."""
+    items = index if isinstance(index, tuple) else (index,)
+    if not all(isinstance(item, (int, slice)) or item is None or item is Ellipsis for item in items):
+        return False
+    return items[0] == slice(None) or items[0] is Ellipsis and sum(item is not None for item in items[1:]) < rank
 
 
 def _fact(rows: Rows, what: Any, *args: Any) -> Any:
@@ -179,14 +219,18 @@ def _sample(func: Callable, args: tuple, kwargs: dict) -> Any:
     with _disable_current_modes(), torch.no_grad():
         args, kwargs = pytree.tree_map(of, (args, kwargs))
         made = func(*args, **kwargs)
-    if any(one.dim() < 1 or one.shape[0] != 2 for one in ([made] if isinstance(made, torch.Tensor) else made)):
+    if any(one.dim() < 1 or one.shape[0] != _MANY for one in ([made] if isinstance(made, torch.Tensor) else made)):
         raise refused(func)
     return made
 
 
 def _noted(func, args, kwargs, part=None) -> Step:
     args, kwargs = pytree.tree_map(lambda leaf: _Of(leaf.value) if isinstance(leaf, Rows) else leaf, (args, kwargs))
-    return Step(func, args, kwargs, part, current_mode())
+    return Step(func, args, kwargs, part, current_mode(), _versions(args, kwargs))
+
+
+def _versions(args: tuple, kwargs: dict) -> tuple[int, ...]:
+    return tuple(leaf._version for leaf in pytree.tree_leaves((args, kwargs), is_leaf=_is_of) if isinstance(leaf, torch.Tensor))
 
 
 class _Of(NamedTuple):
@@ -228,6 +272,8 @@ class Together:
         first = values[0]
         if first.mode != current_mode():
             raise refused(first.func, ", with gradients or autocast otherwise than where they are put together")
+        if any(value.versions != _versions(value.args, value.kwargs) for value in values):
+            raise refused(first.func, ", and of a tensor that was written meanwhile")
         flat = [pytree.tree_flatten((value.args, value.kwargs), is_leaf=_is_of) for value in values]
         spec = flat[0][1]
         columns = list(zip(*(leaves for leaves, _ in flat), strict=True))

@@ -18,9 +18,12 @@ class _Cut:
     """A tensor and, of each of its rows, the number of the segment that it is in."""
 
     def __init__(self, whole: torch.Tensor, counts: torch.Tensor):
-        self.whole, self.count = whole, counts.shape[0]
+        self.whole, self.count, self._version = whole, counts.shape[0], whole._version
         ends = counts.cumsum(0)
         self.groups = Groups((ends <= torch.arange(whole.shape[0]).unsqueeze(-1)).sum(-1), self.count)
+
+    def is_written(self) -> bool:
+        return self.whole._version != self._version
 
 
 class _Segment:
@@ -34,12 +37,15 @@ class _Segment:
     def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         return _together(func, *args, **kwargs) if func in _CATS else NotImplemented
 
+    def iterate(self, rows: Rows) -> Any:
+        raise refused("iteration")
+
 
 def _together(func: Callable, tensors: Sequence[torch.Tensor], dim: int = 0) -> torch.Tensor:
     cut = next(t for t in tensors if isinstance(t, Rows)).origin.cut
     in_order = dim == 0 and len(tensors) == cut.count and all(
         isinstance(t, Rows) and t.origin.cut is cut and t.origin.number == n for n, t in enumerate(tensors))
-    if not in_order or len({form(t.value, lambda root: "rows") for t in tensors}) > 1:
+    if not in_order or cut.is_written() or len({form(t.value, lambda root: "rows") for t in tensors}) > 1:
         raise refused(func, ", that are not all parts of one tensor, in order, after the same steps")
     return Together(cut.groups, cut.whole.shape[0], lambda roots: cut.whole).compute([t.value for t in tensors])
 

@@ -20,6 +20,7 @@ from .adafactor import traceable_adafactor
 from .asked_values import Asked
 from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
+from .chosen_rows import ChosenRows
 from .code_names import users_hooks
 from .checkpoint import inline_checkpoints
 from .complex_numbers import ComplexNumbers, reach_pairs
@@ -31,6 +32,7 @@ from .fakes import FakeStep, Input, ReplacedGradient
 from .gradients import Gradients, first_use, has_values, names_of
 from .grown_lists import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
+from .lazy_rows import refuse_rows
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
@@ -268,11 +270,13 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
 
         assigned = DataAssignments(fakes.inputs, stamps.known)
 
+        chosen = ChosenRows()
+
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
-                  Segments(lambda size: asked.tell(size, ())).followed(),
+                  Segments(lambda size: asked.tell(size, ())).followed(), chosen.followed(),
                   _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
                   Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
@@ -287,6 +291,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 if keep_grads:
                     fakes.keep_gradients()
             leaves, spec = pytree.tree_flatten(wrap(returned))
+            refuse_rows(leaves)
             leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
             lefts, grown = [*fakes.left(), *effects.left()], effects.grown()
             effects.expect(lefts)
@@ -323,6 +328,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
             if fakes.refusals.error is not None:  # the step has caught it
                 raise fakes.refusals.error
+            chosen.check()
         except CaptureError:
             owner = fakes.held_owner(stamps.met_foreign)
             if owner is not None and by_tensor is not None:

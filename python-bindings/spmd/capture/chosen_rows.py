@@ -1,0 +1,405 @@
+"""Rows that a mask chooses: `position, token = torch.where(one_hot[expert])`, whose rows `x[token]` go through an expert and are added
+up by `index_add_`. What is done to them is noted (lazy_rows.py), and done to all rows at once where they are added up.
+
+[Note: loops] `for expert in (one_hot.sum(...) > 0).nonzero():` goes on over all experts, also over those that no row has chosen:
+eager skips these, so nothing but rows may come out of the loop, and they are none. That is checked: what operators compute in a
+turn is used in none but rows, nothing is written, and no number of Python's is counted up. When the loop is over, what its
+turns did alike is done at once, by the expert of each row, which the one_hot says.
+"""
+from __future__ import annotations
+
+import collections
+import contextlib
+import itertools
+import math
+import sys
+import unittest.mock
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+
+from .errors import CaptureError, error_at
+from .lazy_rows import Groups, Rows, Together, form, refused, steps_of
+from .provenance import user_stack
+
+_ADDS = (torch.Tensor.index_add_, torch.Tensor.index_add, torch.index_add)
+_NUMBERS = (bool, int, float, str)
+
+
+class _At(NamedTuple):
+    """Where a row is along a dim."""
+
+    axis: int
+
+
+class _Taken(NamedTuple):
+    """`tensor` at the places of rows along `axes`, with the dims of `new` added."""
+
+    tensor: torch.Tensor
+    axes: tuple[int, ...]
+    new: tuple[int, ...]
+    version: int
+
+
+class _Choice(NamedTuple):
+    """A mask over dims of the sizes `shape`. Of the one_hot of `index` its class `number`, or else any; `axes`: the dim that each
+    of the mask's is."""
+
+    mask: torch.Tensor
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    index: torch.Tensor | None = None
+    number: int = 0
+
+
+class _Added(NamedTuple):
+    target: torch.Tensor
+    choice: _Choice
+    axis: int
+    value: Any
+    alpha: Any
+
+
+class _Origin:
+    """Of the rows of one choice."""
+
+    def __init__(self, choice: _Choice, loop: _Loop | None):
+        self.choice, self.loop, self.some = choice, loop, loop is not None
+
+    def begin(self, value: Any, trailing: Sequence[int], like: torch.Tensor) -> Rows:
+        return Rows.begin(self, value, like, trailing)
+
+    def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
+        return self._add(func, *args, **kwargs) if func in _ADDS else NotImplemented
+
+    def _add(self, func: Callable, target: torch.Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> torch.Tensor:
+        is_ours = isinstance(index, Rows) and isinstance(source, Rows) and not isinstance(target, Rows) \
+            and index.origin is source.origin is self and isinstance(index.value, _At)
+        if not is_ours or dim != 0 or target.shape[0] != self.choice.shape[index.value.axis] \
+                or target.shape[1:] != source.sample.shape[1:] or target.dtype != source.sample.dtype:
+            raise refused(func, ", not of rows to the places that they are from, in one type")
+        target = target if func is torch.Tensor.index_add_ else target.clone()
+        added = _Added(target, self.choice, index.value.axis, source.value, alpha)
+        if self.loop is None:
+            _add_up([added])
+        else:
+            self.loop.add(added)
+        return target
+
+    def iterate(self, rows: Rows) -> Any:
+        raise refused("iteration")
+
+
+class _Hits(_Origin):
+    """Those numbers of a dim that are to be gone through."""
+
+    def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
+        raise refused(func, "")
+
+    def iterate(self, rows: Rows) -> Iterator[_Turn]:
+        return self.loop.turns(self.choice.shape[0])
+
+
+class _Turn:
+    """The number that a turn of a loop is of."""
+
+    def __init__(self, number: int):
+        self._number = number
+
+    def __index__(self) -> int:
+        return self._number
+
+    __int__ = item = __index__
+
+    def __getitem__(self, index: Any) -> _Turn:
+        if index not in (0, -1):
+            raise refused("an entry")
+        return self
+
+    def squeeze(self, *unused: Any) -> _Turn:
+        return self
+
+    def __str__(self) -> str:
+        return str(self._number)
+
+    def __format__(self, text: str) -> str:
+        return format(self._number, text)
+
+    def __eq__(self, other: Any) -> bool:
+        return self._number == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self._number < other
+
+    def __le__(self, other: Any) -> bool:
+        return self._number <= other
+
+    def __gt__(self, other: Any) -> bool:
+        return self._number > other
+
+    def __ge__(self, other: Any) -> bool:
+        return self._number >= other
+
+    __hash__ = None
+
+
+class _Loop:
+    """One loop over the numbers that a mask chooses."""
+
+    def __init__(self, chosen: ChosenRows):
+        self._chosen, self._added = chosen, []
+        self.own: set = set()  # nodes of turns, whose values are of rows alone
+        self.rows: set = set()  # nodes of all rows
+        self._stack = user_stack()[0]
+
+    def turns(self, count: int) -> Iterator[_Turn]:
+        if self._chosen.loop is not None:
+            raise refused("a loop in a loop")
+        graph = get_proxy_mode().tracer.graph
+        self._chosen.loop, is_over = self, False
+        try:
+            for number in range(count):
+                before, numbers = len(graph.nodes), _numbers(sys._getframe(1))
+                yield _Turn(number)
+                changed = {name: value for name, value in _numbers(sys._getframe(1)).items() if numbers.get(name, ...) != value}
+                if len(changed) > 1 or any(value != number or type(value) is not int for value in changed.values()):
+                    raise self._refused(f"that changes {', '.join(map(repr, changed))}")
+                made = list(itertools.islice(reversed(graph.nodes), max(len(graph.nodes) - before, 0)))
+                if any(isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable for node in made):
+                    raise self._refused("that writes into a tensor otherwise than by index_add_")
+                self.own.update(made)
+            is_over = True
+        finally:
+            self._chosen.loop = None
+            if not is_over:
+                self._chosen.error = self._chosen.error or self._refused("that ends before")
+        if not self._added:
+            raise self._refused("that adds up none")
+        self._check_weights()
+        before = len(graph.nodes)
+        self._add_all()
+        self.rows.update(list(graph.nodes)[before:])
+
+    def _check_weights(self) -> None:
+        """A weight that a single turn reads has no gradient in eager when that turn is left out, and the optimizer leaves it
+        alone; here it would be a gradient of zeros."""
+        leaves = [_leaves(added.value) for added in self._added]
+        counts = collections.Counter(leaf for found in leaves for leaf in found)
+        if len(self._added) > 1 and any(count == 1 for count in counts.values()):
+            raise self._refused("each with a parameter of its own, which an optimizer leaves alone where there is no turn")
+
+    def _refused(self, what: str) -> CaptureError:
+        return error_at(self._stack, f"a loop over numbers that only values choose, {what}, where nothing but rows may be added up",
+                        "go over all of them, range(n), with a mask for what each has")
+
+    def add(self, added: _Added) -> None:
+        if self._chosen.loop is not self:
+            raise self._refused("whose rows are added up behind it")
+        self._added.append(added)
+
+    def is_target(self, tensor: torch.Tensor) -> bool:
+        return any(added.target is tensor for added in self._added)
+
+    def _add_all(self) -> None:
+        classes: dict[Any, list[_Added]] = {}
+        for number, added in enumerate(self._added):
+            alike = number if added.choice.index is None else id(added.choice.index)
+            key = alike, id(added.target), added.axis, added.alpha, form(added.value, _form_of_root)
+            classes.setdefault(key, []).append(added)
+        for parts in classes.values():
+            numbers = [part.choice.number for part in parts]
+            if len(set(numbers)) < len(numbers):  # added twice in a turn
+                for part in parts:
+                    _add_up([part])
+            else:
+                _add_up(parts)
+
+    def check(self) -> None:
+        """When the trace is over: that nothing but rows has come out of a turn."""
+        for node in self.own:
+            for user in node.users:
+                stamp = user.meta.get("custom", {}).get("spmd")
+                if user not in self.own and user not in self.rows and (stamp is None or stamp.phase != "backward"):
+                    raise self._refused(f"of which {node.target} is used elsewhere")
+
+
+def _numbers(frame: Any) -> dict[str, Any]:
+    return {name: value for name, value in frame.f_locals.items() if type(value) in _NUMBERS}
+
+
+def _leaves(value: Any) -> set[int]:
+    """The ids of parameters that a value of rows is computed with."""
+    found: set[int] = set()
+    todo = [tensor for step in steps_of(value) for tensor in step.tensors() if tensor.requires_grad]
+    seen: set[Any] = set()
+    nodes = [tensor.grad_fn for tensor in todo if tensor.grad_fn is not None]
+    found.update(id(tensor) for tensor in todo if tensor.grad_fn is None)
+    while nodes:
+        node = nodes.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            if hasattr(node, "variable"):
+                found.add(id(node.variable))
+            nodes += (before for before, _ in node.next_functions)
+    return found
+
+
+def _form_of_root(root: Any) -> Any:
+    return root if isinstance(root, _At) else (id(root.tensor), root.axes, root.new)
+
+
+def _add_up(parts: Sequence[_Added]) -> None:
+    """Adds rows of several parts, after the same steps, to their target."""
+    choice, count = parts[0].choice, len(parts)
+    rows, valid = math.prod(choice.shape), None
+    if choice.index is None:
+        valid = choice.mask.permute(sorted(range(len(choice.axes)), key=choice.axes.__getitem__)).reshape(rows) != 0
+        groups = Groups(torch.where(valid, 0, 1), 1)
+    else:
+        index, numbers = choice.index.reshape(rows), [part.choice.number for part in parts]
+        if numbers == list(range(numbers[0], numbers[0] + count)):
+            valid = (index >= numbers[0]) & (index < numbers[0] + count)
+            groups = Groups(torch.where(valid, index - numbers[0], count), count)
+        else:
+            groups = torch.full_like(index, count)
+            for place, number in enumerate(numbers):
+                groups = torch.where(index == number, place, groups)
+            groups = Groups(groups, count)
+            valid = groups.numbers < count
+
+    def root(roots: Sequence[Any]) -> torch.Tensor:
+        full = _at(choice, roots[0].axis) if isinstance(roots[0], _At) else _taken(choice, roots[0])
+        return torch.where(_like(valid, full), full, 0) if full.is_floating_point() else full  # others' rows are finite
+
+    full = Together(groups, rows, root).compute([part.value for part in parts])
+    full = torch.where(_like(valid, full), full, 0)
+    others = [axis for axis in range(len(choice.shape)) if axis != parts[0].axis]
+    total = full.reshape(*choice.shape, *full.shape[1:])
+    parts[0].target.add_(total.sum(others) if others else total, alpha=parts[0].alpha)
+
+
+def _like(mask: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
+    return mask.reshape(-1, *[1] * (tensor.dim() - 1))
+
+
+def _at(choice: _Choice, axis: int) -> torch.Tensor:
+    places = torch.arange(choice.shape[axis]).reshape([-1 if a == axis else 1 for a in range(len(choice.shape))])
+    return places.expand(choice.shape).reshape(-1)
+
+
+def _taken(choice: _Choice, taken: _Taken) -> torch.Tensor:
+    if taken.tensor._version != taken.version:
+        raise refused("an operator", ", of a tensor that was written meanwhile")
+    count = len(taken.axes)
+    order = sorted(range(count), key=taken.axes.__getitem__)
+    tensor = taken.tensor.permute(*order, *range(count, taken.tensor.dim()))
+    rest = tensor.shape[count:]
+    tensor = tensor.reshape(*(size if axis in taken.axes else 1 for axis, size in enumerate(choice.shape)), *rest)
+    tensor = tensor.expand(*choice.shape, *rest).reshape(-1, *rest)
+    for dim in taken.new:
+        tensor = tensor.unsqueeze(dim)
+    return tensor
+
+
+class ChosenRows:
+    """Follows masks whose rows are chosen, while a step is traced."""
+
+    def __init__(self) -> None:
+        self.loop: _Loop | None = None
+        self.error: CaptureError | None = None
+        self._loops: list[_Loop] = []
+        self._one_hots: list[tuple[torch.Tensor, int, torch.Tensor]] = []
+
+    @contextlib.contextmanager
+    def followed(self) -> Iterator[None]:
+        nonzero, where, getitem = torch.Tensor.nonzero, torch.where, torch.Tensor.__getitem__
+        one_hot = torch.nn.functional.one_hot
+
+        def noted_nonzero(tensor, *args, as_tuple=False, **kwargs):
+            if not isinstance(tensor, FakeTensor) or args or kwargs or not tensor.dim():
+                return nonzero(tensor, *args, as_tuple=as_tuple, **kwargs)
+            if as_tuple:
+                return self._chosen(tensor)
+            return self._hits(tensor) if tensor.dim() == 1 else nonzero(tensor)
+
+        def noted_where(condition, *args, **kwargs):
+            if args or kwargs or not isinstance(condition, FakeTensor) or not condition.dim():
+                return where(condition, *args, **kwargs)
+            return self._chosen(condition)
+
+        def noted_getitem(tensor, index):
+            items = index if isinstance(index, tuple) else (index,)
+            if any(isinstance(item, _Turn) for item in items):
+                return self._of_turn(tensor, items)
+            if any(isinstance(item, Rows) for item in items) and not isinstance(tensor, Rows):
+                return self._take(tensor, items)
+            return getitem(tensor, index)
+
+        def noted_one_hot(tensor, num_classes=-1):
+            made = one_hot(tensor, num_classes)
+            if isinstance(made, FakeTensor):
+                self._one_hots.append((made, made._version, tensor.detach()))
+            return made
+
+        with contextlib.ExitStack() as patches:
+            for owner, name, function in ((torch.Tensor, "nonzero", noted_nonzero), (torch, "nonzero", noted_nonzero),
+                                          (torch, "where", noted_where), (torch.Tensor, "__getitem__", noted_getitem),
+                                          (torch.nn.functional, "one_hot", noted_one_hot)):
+                patches.enter_context(unittest.mock.patch.object(owner, name, function))
+            yield
+
+    def check(self) -> None:
+        if self.error is not None:
+            raise self.error
+        for loop in self._loops:
+            loop.check()
+
+    def _hits(self, mask: torch.Tensor) -> Rows:
+        self._loops.append(_Loop(self))
+        origin = _Hits(_Choice(mask, tuple(mask.shape), (0,)), self._loops[-1])
+        origin.some = False
+        return origin.begin(_At(0), (1,), torch.empty(0, dtype=torch.int64, device="meta"))
+
+    def _chosen(self, mask: torch.Tensor) -> tuple[Rows, ...]:
+        choice = self._of_one_hot(mask) or _Choice(mask, tuple(mask.shape), tuple(range(mask.dim())))
+        origin = _Origin(choice, self.loop)
+        return tuple(origin.begin(_At(axis), (), torch.empty(0, dtype=torch.int64, device="meta")) for axis in choice.axes)
+
+    def _of_one_hot(self, mask: torch.Tensor) -> _Choice | None:
+        """The class of a one_hot that a mask is a view of."""
+        base = mask if mask._base is None else mask._base
+        for made, version, index in self._one_hots:
+            if made is not base or mask._version != version:
+                continue
+            axes = []
+            for size, stride in zip(mask.shape, mask.stride()):
+                axes += [axis for axis in range(index.dim()) if made.stride(axis) == stride and index.shape[axis] == size
+                         and axis not in axes][:1]
+            if len(axes) == mask.dim() == index.dim() and mask.storage_offset() < made.shape[-1]:
+                return _Choice(mask, tuple(index.shape), tuple(axes), index, mask.storage_offset())
+        return None
+
+    def _take(self, tensor: torch.Tensor, items: tuple) -> Rows:
+        places = [item for item in items if isinstance(item, Rows)]
+        origin, count = places[0].origin, len(places)
+        is_plain = all(isinstance(place.value, _At) and place.origin is origin and type(origin) is _Origin for place in places) \
+            and all(isinstance(item, Rows) for item in items[:count]) \
+            and all(item is None or item == slice(None) or item is Ellipsis for item in items[count:]) and tensor.dim() >= count
+        axes = tuple(place.value.axis for place in places)
+        if not is_plain or len(set(axes)) < count or tuple(tensor.shape[:count]) != tuple(origin.choice.shape[a] for a in axes) \
+                or Ellipsis in items[count:] and None in items or self.loop is not None and self.loop.is_target(tensor):
+            raise refused("indexing", ", of a tensor that does not have the dims of the mask first")
+        new = tuple(dim for dim, item in enumerate(items[count:], 1) if item is None)
+        trailing = list(tensor.shape[count:])
+        for dim in new:
+            trailing.insert(dim - 1, 1)
+        return origin.begin(_Taken(tensor, axes, new, tensor._version), trailing, tensor)
+
+    def _of_turn(self, tensor: torch.Tensor, items: tuple) -> torch.Tensor:
+        """Of a number that the tensor does not have no row is, for eager would raise."""
+        number = int(items[0])
+        if len(items) > 1 or isinstance(tensor, Rows) or not isinstance(items[0], _Turn):
+            raise refused("indexing", ", by the number of a turn and more")
+        return tensor.select(0, min(number, tensor.shape[0] - 1))
