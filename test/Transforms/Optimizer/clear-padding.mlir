@@ -233,3 +233,31 @@ func.func @padding_not_zero(%p: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<
   return %chosen, %angle, %ratio, %kept : tensor<128xf32, #owned>, tensor<128xf32, #owned>,
     tensor<128xf32, #owned>, tensor<128xf32, #owned>
 }
+
+// A sum of numbers is taken for a divisor that is not zero, which ops are sums their bodies say; a number that is the
+// negative of another is any number.
+// CHECK-LABEL: @padding_of_sums(
+// CHECK: %[[BYNEG:.+]] = aten.div.Tensor
+// CHECK: aten.where.self %{{.+}}, %[[BYNEG]], %
+// CHECK-NOT: where
+func.func @padding_of_sums(%p: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "p">},
+                           %a: tensor<128xf32, #owned> {spmd.arg = #spmd.shard<@unit0, "a">},
+                           %lr: tensor<f32, #scalar>)
+    -> (tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "p">>},
+        tensor<128xf32, #owned> {spmd.result = #spmd.update<#spmd.shard<@unit0, "a">>}) {
+  %minus = aten.neg %lr {spmd.segment = 2} : (tensor<f32, #scalar>) -> tensor<f32, #scalar>
+  %byneg = aten.div.Tensor %p, %minus {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<f32, #scalar>) -> tensor<128xf32, #owned>
+  %rsub = aten.rsub.Scalar %lr {other = 1.0, spmd.segment = 2} : (tensor<f32, #scalar>) -> tensor<f32, #scalar>
+  %sum = aten.add.Tensor %lr, %rsub {alpha = 3.0, spmd.segment = 2}
+    : (tensor<f32, #scalar>, tensor<f32, #scalar>) -> tensor<f32, #scalar>
+  %product = aten.addcmul %sum, %lr, %lr {value = 2.0, spmd.segment = 2}
+    : (tensor<f32, #scalar>, tensor<f32, #scalar>, tensor<f32, #scalar>) -> tensor<f32, #scalar>
+  %0 = aten.div.Tensor %a, %rsub {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<f32, #scalar>) -> tensor<128xf32, #owned>
+  %1 = aten.div.Tensor %0, %sum {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<f32, #scalar>) -> tensor<128xf32, #owned>
+  %2 = aten.div.Tensor %1, %product {spmd.segment = 2}
+    : (tensor<128xf32, #owned>, tensor<f32, #scalar>) -> tensor<128xf32, #owned>
+  return %byneg, %2 : tensor<128xf32, #owned>, tensor<128xf32, #owned>
+}
