@@ -192,9 +192,6 @@ Status units::resolveOptions(UnitOptions &options, const Mesh &mesh, const std::
       return fail("reshard_after_forward is " + std::to_string(*group) +
                   " on a mesh of two axes, which would need a third; "
                   "use true or false, or a mesh of one axis");
-    else if (mesh.tensor > 1)
-      return fail("reshard_after_forward is " + std::to_string(*group) +
-                  " on a mesh with a tensor axis; use true or false there");
   }
   return Status::success();
 }

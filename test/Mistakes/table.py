@@ -228,7 +228,7 @@ MISTAKES = [
             "A step whose row numbers are all good does not train either.",
             ("Python/test_row_numbers", "docs/pass-examples")),
     Mistake("collectives-group-piece", "lib/Transforms/Collectives/ReshardToGroups.cpp",
-            "mesh.getAxisNames().getValue().⟦take_back⟧()", "take_front",
+            "mesh.getDataAxes().getValue().⟦take_back⟧()", "take_front",
             "Groups are of ranks that are far from each other.",
             ("docs/pass-examples", "Transforms/Partition/modes")),
     Mistake("kernels-call-strides", "lib/Kernels/Host/EmitCustomCall.cpp",

@@ -118,7 +118,7 @@ def test_any_number_of_ranks_draws_the_same(package, tmp_path, ranks):
             "--steps=2", f"--rtol={1e-6 if phase == 'kernels' else 1e-12}")  # kernels hold constants in f32
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
 def test_trains_like_the_reference(package, tmp_path, ranks):
     run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}", "--quiet")
     assert "passed" in run(find_tool("spmd-run"), tmp_path / "a.spmd", "--check")

@@ -2,7 +2,7 @@
 //
 // [Note: groups] What forward has gathered across all ranks, backward needs again. Between them a rank keeps a piece,
 // as large as what it gathered through the ranks of its group, and backward gathers the pieces within the group, which
-// is a node of a cluster, say. The group is the last axis of the mesh, whose axes together are those of the unit.
+// is a node of a cluster, say. The group is the last of the axes along which the unit is cut.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,7 +96,7 @@ LogicalResult ReshardToGroupsPass::runOnStep(func::FuncOp step) {
       *last = {sent, gather, Value()};
     } else if (phase == StepPhase::backward && last != kept.end()) {
       auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(gather, gather.getMeshAttr());
-      ArrayAttr axes = ArrayAttr::get(&getContext(), mesh.getAxisNames().getValue().take_back());
+      ArrayAttr axes = ArrayAttr::get(&getContext(), mesh.getDataAxes().getValue().take_back());
       if (!last->piece)
         last->piece = keepPiece(last->gather, gather, axes, *unit.getReshardGroup());
       gatherWithinGroup(gather, last->piece, axes);

@@ -229,16 +229,14 @@ void AssignShardUnitsPass::createMesh(OpBuilder &builder) {
   if (group) {
     axes = {"outer", "inner"};
     sizes = {arranged.shard / group, group};
-    MeshOp::create(builder, getOperation().getLoc(), "mesh", builder.getStrArrayAttr(axes),
-                   builder.getDenseI64ArrayAttr(sizes), StringAttr());
-    return;
+  } else {
+    if (arranged.hasTwoAxes()) {
+      axes.push_back("replicate");
+      sizes.push_back(arranged.replicate);
+    }
+    axes.push_back(arranged.hasTwoAxes() || !mesh.empty() ? "shard" : "data");
+    sizes.push_back(arranged.shard);
   }
-  if (arranged.hasTwoAxes()) {
-    axes.push_back("replicate");
-    sizes.push_back(arranged.replicate);
-  }
-  axes.push_back(arranged.hasTwoAxes() || !mesh.empty() ? "shard" : "data");
-  sizes.push_back(arranged.shard);
   SmallVector<StringRef> all(axes);
   if (tensorMesh) {
     all.push_back(*tensorMesh.getTensorAxis());

@@ -81,7 +81,7 @@ def make(seed: int) -> Case:
     elif rng.random() < 0.02:
         words["override-placements"] = rng.choice(PLACED)
     some("mode", 0.5, "fully_shard", "shard_grad_op", "shard_optimizer", "replicate", "hybrid" if rows > 1 else "fully_shard", "default")
-    groups = [str(n) for n in range(2, shard) if shard % n == 0 and rows == tensor == 1] * 3
+    groups = [str(n) for n in range(2, shard) if shard % n == 0 and rows == 1] * 3
     some("reshard-after-forward", 0.35, "true", "false", "1", *groups, *rng.sample(("0", "-1", "5"), rng.random() < 0.1))
     some("accumulate", 0.3, "sharded", "unsharded", "unsharded")
     some("precision", 0.25, "reduce=bf16", "reduce=f32", "reduce=f16", *rng.sample(("param=bf16", "output=f32"), rng.random() < 0.1))

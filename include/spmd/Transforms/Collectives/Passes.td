@@ -55,8 +55,8 @@ def ReshardToGroups : Pass<"spmd-reshard-to-groups", "::mlir::ModuleOp"> {
   let summary = "backward gathers within groups of ranks what forward has gathered across all";
   let description = [{
     Of a unit with a `reshard_group`, each rank keeps a piece of what forward has
-    gathered: the buffer cut over the ranks of its group, which is the last axis of the
-    mesh. Backward gathers the pieces along that axis. PyTorch's FSDP2 calls it
+    gathered: the buffer cut over the ranks of its group, which is the last of the
+    axes over which the batch is cut. Backward gathers the pieces along that axis. PyTorch's FSDP2 calls it
     `reshard_after_forward=INT`.
 
     Input: the program of a rank after spmd-cast-before-gather. Output: the same values.
