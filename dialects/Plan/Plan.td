@@ -29,7 +29,8 @@ def Plan_Dialect : Dialect {
 
 def Plan_BufferClass : I32EnumAttr<"BufferClass", "what the bytes of a buffer are for", [
     I32EnumAttrCase<"parameters", 0>, I32EnumAttrCase<"gradients", 1>, I32EnumAttrCase<"optimizer_state", 2>,
-    I32EnumAttrCase<"activations", 3>, I32EnumAttrCase<"gathered", 4>, I32EnumAttrCase<"io", 5>]> {
+    I32EnumAttrCase<"activations", 3>, I32EnumAttrCase<"gathered", 4>, I32EnumAttrCase<"io", 5>,
+    I32EnumAttrCase<"workspace", 6>]> {
   let cppNamespace = "::spmd::plan";
   let genSpecializedAttr = 0;
 }

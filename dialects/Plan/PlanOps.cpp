@@ -14,7 +14,7 @@ using namespace spmd::plan;
 SmallVector<RefAttr> KernelOp::getRefs() { return llvm::to_vector(getArgs().getAsRange<RefAttr>()); }
 SmallVector<RefAttr> GemmOp::getRefs() {
   SmallVector<RefAttr> refs{getA(), getB(), getC()};
-  for (std::optional<RefAttr> ref : {getBias(), getResidual(), getPreActivation()})
+  for (std::optional<RefAttr> ref : {getBias(), getResidual(), getPreActivation(), getWorkspace()})
     if (ref)
       refs.push_back(*ref);
   return refs;

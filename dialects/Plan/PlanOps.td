@@ -62,15 +62,16 @@ def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {
   let summary = "a range of the arena";
   let description = [{
     Bytes `[offset, offset + bytes)` of the arena. Its location is the op whose value lives here first; `label` is what
-    a report calls it.
+    a report calls it. `align` is what `offset` must be a multiple of, where that is more than any buffer has.
     ```mlir
     plan.buffer @b3 gathered at 4096 bytes 65536 "unit0 gathered"
+    plan.buffer @b4 workspace at 69632 bytes 33554432 align 256 "fc1 addmm workspace"
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Plan_BufferClassAttr:$buffer_class, I64Attr:$offset, I64Attr:$bytes,
-                       UnitAttr:$state, StrAttr:$label);
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$alignment, UnitAttr:$state, StrAttr:$label);
   let assemblyFormat = [{
-    $sym_name $buffer_class `at` $offset `bytes` $bytes (`state` $state^)? $label attr-dict
+    $sym_name $buffer_class `at` $offset `bytes` $bytes (`align` $alignment^)? (`state` $state^)? $label attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -161,6 +162,8 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
     The rest is the epilogue, each part of it optional: `bias` has an element per column; `residual` lies as C does,
     elsewhere (where it lies in C's place, beta is 1); `activation` is relu, gelu or gelu_tanh, and what it is applied
     to goes to `pre_activation`, which lies as C does.
+
+    `workspace` is what a library may use while it runs; what is there afterwards is nothing.
     ```mlir
     %2 = plan.gemm(r @b0[0 : 128], r @b1[0 : 96], w @b2[0 : 192]) m 8 n 6 k 4 ld(4, 4, 6) trans_b
         beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @b3[0 : 24] residual r @b4[0 : 192] on compute
@@ -170,12 +173,14 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
                        I64Attr:$lda, I64Attr:$ldb, I64Attr:$ldc, UnitAttr:$trans_a, UnitAttr:$trans_b, F64Attr:$beta,
                        I64Attr:$batch, I64Attr:$stride_a, I64Attr:$stride_b, I64Attr:$stride_c, TypeAttr:$dtype,
                        OptionalAttr<Plan_RefAttr>:$bias, OptionalAttr<Plan_RefAttr>:$residual,
-                       OptionalAttr<Plan_ActivationAttr>:$activation, OptionalAttr<Plan_RefAttr>:$pre_activation, Plan_StreamAttr:$stream);
+                       OptionalAttr<Plan_ActivationAttr>:$activation, OptionalAttr<Plan_RefAttr>:$pre_activation,
+                       OptionalAttr<Plan_RefAttr>:$workspace, Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     `(` custom<Ref>($a) `,` custom<Ref>($b) `,` custom<Ref>($c) `)` `m` $m `n` $n `k` $k
     `ld` `(` $lda `,` $ldb `,` $ldc `)` (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? `beta` $beta
     `batch` $batch `strides` `(` $stride_a `,` $stride_b `,` $stride_c `)` `:` $dtype
-    custom<Epilogue>($bias, $residual, $activation, $pre_activation) `on` $stream attr-dict
+    custom<Epilogue>($bias, $residual, $activation, $pre_activation) (`workspace` custom<Ref>($workspace)^)?
+    `on` $stream attr-dict
   }];
   let hasVerifier = 1;
 }

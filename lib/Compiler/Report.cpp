@@ -18,7 +18,7 @@ FailureOr<runtime::PlanReport> spmd::makeReport(ModuleOp module, const Target &t
   FailureOr<runtime::Manifest> manifest = translateManifest(module, program, *plan, {});
   if (failed(manifest))
     return failure();
-  manifest->outsideArena = target.findOutsideArena(*plan, *manifest);
+  manifest->outsideArena = target.findOutsideArena(*plan);
   return runtime::makePlanReport(*manifest, *plan);
 }
 

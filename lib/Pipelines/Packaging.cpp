@@ -71,7 +71,7 @@ FailureOr<runtime::Manifest> Packager::writeProgram(ModuleOp of) {
   FailureOr<runtime::Manifest> manifest = translateManifest(of, program, *plan, kernels);
   if (failed(manifest))
     return failure();
-  manifest->outsideArena = options.target->findOutsideArena(*plan, *manifest);
+  manifest->outsideArena = options.target->findOutsideArena(*plan);
   if (failed(writeReadBack(manifest->programs.front().plan, *plan, runtime::parsePlan, runtime::writePlan)))
     return failure();
   return manifest;

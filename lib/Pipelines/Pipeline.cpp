@@ -123,6 +123,12 @@ std::unique_ptr<Pass> fuseGemmEpilogues(const PipelineOptions &options) {
   return createFuseGemmEpiloguesPass(std::move(pass));
 }
 
+std::unique_ptr<Pass> convertKernelToPlan(const PipelineOptions &options) {
+  ConvertKernelToPlanPassOptions pass;
+  pass.gemmWorkspace = options.gemmWorkspace;
+  return createConvertKernelToPlanPass(pass);
+}
+
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
     {Phase::import, Kind::required, make<createDynamicBatch>,
@@ -198,8 +204,7 @@ const PassEntry kPipeline[] = {
     {Phase::kernels, Kind::verifier, verifyStep<Phase::kernels>, "no aten op and no sharding state is left"},
     {Phase::kernels, Kind::verifier, make<createVerifySchedule>, "kernels keep to the schedule"},
 
-    {Phase::plan, Kind::required, make<createConvertKernelToPlanPass>,
-     "values get bytes of the arena, ops become commands on streams"},
+    {Phase::plan, Kind::required, convertKernelToPlan, "values get bytes of the arena, ops become commands on streams"},
     {Phase::plan, Kind::optimization, make<createDropWaitsPass>,
      "what no byte needs holds up a stream for nothing; each wait that is left matters, as two proofs say"},
     {Phase::plan, Kind::verifier, make<createVerifyPlanPass>,

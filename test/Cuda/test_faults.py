@@ -83,7 +83,7 @@ def test_nothing_is_left_after_a_failure(artifact) -> None:
     (("without=cuFuncLoad",), "the CUDA driver of version 13.0 has no cuFuncLoad"),
     (("nccl=21805",), "NCCL is too old: it is 2.18.5, and 2.27.0 is needed"),
     (("chip=80",), "has kernels for sm_90, which an sm_80 does not run; compile with --target=cuda:sm_80"),
-    (("memory=1000000",), r"GPU 0 \(Stand-in\) has 1,000,000 bytes free of 1,000,000, and the step takes 2,097,152"),
+    (("memory=1000000",), r"GPU 0 \(Stand-in\) has 1,000,000 bytes free of 1,000,000, and the step takes 35,651,584"),
 ], ids=lambda value: value[0] if isinstance(value, tuple) else "")
 def test_machines_that_do_not_fit(artifact, settings, sentence) -> None:
     code, text = run(STANDINS, *settings, BIN / "spmd-run", artifact, "--steps=1")

@@ -422,6 +422,10 @@ MISTAKES = [
             "std::optional<spmd_options>(*options)",
             "Options of another version of the library are read as if they were of this one.",
             ("Runtime/c-api", "Runtime/python")),
+    Mistake("runtime-workspace-content", "lib/Runtime/Core/CertificateValues.cpp",
+            "if (const Ref *workspace = ⟦workspaceOf(command)⟧)", "static_cast<const Ref *>(nullptr)",
+            "What a library leaves in its workspace passes for what was there before.",
+            ("SpmdRuntimeTests",)),
     Mistake("runtime-cuda-fork", "lib/Runtime/Cuda/RankProgram.cpp",
             "⟦SPMD_CUDA_TRY(d, cuStreamWaitEvent, stream, item.awaited, 0);⟧", ";",
             "No stream waits for another.",
@@ -461,6 +465,11 @@ MISTAKES = [
             "⟦refs.push_back(*ref);⟧", "if (ref != getPreActivation()) refs.push_back(*ref);",
             "What a product keeps before its activation gets bytes of something that is still read.",
             ("dialects/Plan", "Conversion/KernelToPlan/gemm-epilogues", "Python/test_gemm_epilogues")),
+
+    Mistake("plan-workspace-alignment", "lib/Transforms/Memory/Placement.cpp",
+            "⟦end = llvm::alignTo(end, requests[buffer].alignment);⟧", ";",
+            "The workspace of a product begins where cuBLASLt does not take it.",
+            ("SpmdMemoryTests", "Cuda/test_training")),
 
     # Artifact
     Mistake("artifact-library-hash", "lib/Pipelines/Targets/HostTarget.cpp",

@@ -45,6 +45,7 @@ struct Task {
   uint64_t a, b, c, added, bias, aux;
   int epilogue;
   int64_t auxLd, auxStride;
+  uint64_t workspace, workspaceBytes;
 };
 
 DType dtypeOf(int type) {
@@ -94,8 +95,20 @@ void runSlowly(const Task &task, void *a, void *b, void *c, void *added, void *b
   });
 }
 
+/// What an allocation of CUDA's is aligned to.
+constexpr uint64_t kWorkspaceAlignment = 256;
+
+/// Leaves nothing of what was in the first and the last bytes of the workspace: those that neighbours would have.
+void scribble(const Task &task) {
+  uint64_t bytes = std::min<uint64_t>(task.workspaceBytes, 1 << 16);
+  for (uint64_t at : {task.workspace, task.workspace + task.workspaceBytes - bytes})
+    if (bytes)
+      std::memset(standInReach(at), 0xff, bytes);
+}
+
 int run(void *context, uint64_t) {
   const Task &task = *static_cast<Task *>(context);
+  scribble(task);
   auto reach = [](uint64_t address) { return address ? standInReach(address) : nullptr; };
   void *a = reach(task.a), *b = reach(task.b), *c = reach(task.c), *added = reach(task.added), *bias = reach(task.bias),
        *aux = reach(task.aux);
@@ -257,7 +270,7 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
   if ((a->type == kF64) != (description->compute == kCompute64F) || c->type != d->type)
     return kNotSupported;
   results[0] = {};
-  results[0].workspaceBytes = std::min<uint64_t>(preference->workspace, 1 << 20);
+  results[0].workspaceBytes = preference->workspace;
   *found = 1;
   return kSuccess;
 }
@@ -273,6 +286,8 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   };
   if (!algorithm || read(alpha) != 1)
     return kInvalidValue; // the runtime chooses algorithms when it loads
+  if (reinterpret_cast<uint64_t>(workspace) % kWorkspaceAlignment)
+    return kInvalidValue;
   // The transposed product, row-major: D^T = op(B)^T op(A)^T.
   auto *task = new Task{};
   GemmShape &g = task->product.shape;
@@ -300,6 +315,8 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   task->aux = hasAux(task->epilogue) ? reinterpret_cast<uint64_t>(description->aux) : 0;
   task->auxLd = description->auxLd;
   task->auxStride = description->auxStride;
+  task->workspace = reinterpret_cast<uint64_t>(workspace);
+  task->workspaceBytes = workspaceBytes;
   StandInRange ranges[7] = {rangeOf(a, *aLayout, 0), rangeOf(b, *bLayout, 0), rangeOf(d, *dLayout, 1)};
   size_t count = 3;
   if (adds)

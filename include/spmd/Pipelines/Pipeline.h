@@ -61,6 +61,8 @@ struct PipelineOptions {
   bool sumNorms = false;
   /// Row numbers that are checked are clamped, too (spmd-convert-aten-to-kernel): the target finds bad ones late.
   bool clampIndices = false;
+  /// Bytes of a GEMM's workspace (spmd-convert-kernel-to-plan): what the target's library wants; 0: none.
+  int64_t gemmWorkspace = 0;
   /// A user's passes behind those of a phase, as text: "cse,my-pass{option=1}".
   std::vector<std::pair<Phase, std::string>> after;
 };

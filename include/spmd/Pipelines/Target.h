@@ -59,10 +59,9 @@ public:
                                            ArtifactFolder &folder, ArtifactKernels &kernels) const = 0;
   /// Changes how the plan launches kernels, where that is another unit than the dialect's parallel iterations.
   virtual void adjustLaunches(runtime::Plan &, const ArtifactKernels &) const {}
-  /// What a run of `plan` needs beside its arenas, with the kernels of `manifest`. The sizes of what libraries allocate
-  /// for themselves are theirs to decide. By default the workspaces of the CPU's GEMMs.
-  virtual std::vector<runtime::OutsideArena> findOutsideArena(const runtime::Plan &plan,
-                                                              const runtime::Manifest &manifest) const;
+  /// What a run of `plan` needs beside its arenas. The sizes of what libraries allocate for themselves are theirs to
+  /// decide. By default the workspaces of the CPU's GEMMs.
+  virtual std::vector<runtime::OutsideArena> findOutsideArena(const runtime::Plan &plan) const;
 
 protected:
   /// Checks one kernel of the user's, but for what is in its file.

@@ -22,6 +22,9 @@ using namespace spmd;
 using kernel::KernelOpInterface;
 using plan::BufferClass;
 
+/// What libraries want theirs to begin at: as much as an allocation of CUDA's has.
+static constexpr int64_t kWorkspaceAlignment = 256;
+
 int64_t spmd::getElementBytes(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
 
 int64_t spmd::getBytes(Type tensorType) {
@@ -40,8 +43,8 @@ namespace spmd {
 
 class Assigner {
 public:
-  Assigner(func::FuncOp step, BufferAssignment &result)
-      : step(step), block(step.getBody().front()), liveness(block), result(result) {}
+  Assigner(func::FuncOp step, int64_t gemmWorkspace, BufferAssignment &result)
+      : step(step), block(step.getBody().front()), gemmWorkspace(gemmWorkspace), liveness(block), result(result) {}
 
   LogicalResult run();
 
@@ -53,6 +56,7 @@ private:
   LogicalResult assignKernel(Operation *op);
   void assignReceived(CollectiveOpInterface op, ValueRange received);
   void assignInPlace(Operation *op, ValueRange outputs);
+  void assignWorkspace(kernel::GemmOp gemm);
   void assignResults();
   void addUpdates(SmallVector<ResultCopy> updates);
 
@@ -62,6 +66,8 @@ private:
   }
   bool isAssigned(Value value) const { return result.slots.count(value); }
   Slot addBuffer(BufferClass bufferClass, int64_t bytes, Location loc, const Twine &label);
+  /// The op that `value` comes from, by name.
+  std::string getLabel(Value value) const;
   /// A buffer of its own for `value`; named after the op it comes from.
   Slot addBuffer(BufferClass bufferClass, Value value);
 
@@ -82,6 +88,7 @@ private:
 
   func::FuncOp step;
   Block &block;
+  int64_t gemmWorkspace;
   Liveness liveness;
   BufferAssignment &result;
   /// The values that lie, wholly or partly, in each buffer.
@@ -92,15 +99,20 @@ private:
 
 Slot Assigner::addBuffer(BufferClass bufferClass, int64_t bytes, Location loc, const Twine &label) {
   unsigned id = result.buffers.size();
-  result.buffers.push_back({bufferClass, bytes, loc, label.str(), false, false, {}});
+  result.buffers.push_back({bufferClass, bytes, loc, label.str(), false, false, {}, 0});
   valuesIn.emplace_back();
   return {id, 0, bytes};
 }
 
 Slot Assigner::addBuffer(BufferClass bufferClass, Value value) {
   auto [op, loc] = getResultSource(cast<OpResult>(value));
+  return addBuffer(bufferClass, getBytes(value.getType()), loc, getLabel(value));
+}
+
+std::string Assigner::getLabel(Value value) const {
+  auto [op, loc] = getResultSource(cast<OpResult>(value));
   StringRef path = getModulePath(loc);
-  return addBuffer(bufferClass, getBytes(value.getType()), loc, (path.empty() ? "" : path + " ") + op);
+  return ((path.empty() ? "" : path + " ") + op).str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -268,7 +280,19 @@ LogicalResult Assigner::assignKernel(Operation *op) {
       slot = findDeadOperand(kernel, index);
     assign(value, slot ? *slot : addBuffer(BufferClass::activations, value));
   }
+  if (auto gemm = dyn_cast<kernel::GemmOp>(op))
+    assignWorkspace(gemm);
   return success();
+}
+
+/// A buffer for each GEMM, which is alive while that runs: it takes bytes of its own only where a GEMM runs at the
+/// peak.
+void Assigner::assignWorkspace(kernel::GemmOp gemm) {
+  if (gemmWorkspace == 0)
+    return;
+  result.workspaces[gemm] =
+      addBuffer(BufferClass::workspace, gemmWorkspace, gemm.getLoc(), getLabel(gemm.getResult()) + " workspace");
+  result.buffers.back().alignment = kWorkspaceAlignment;
 }
 
 //===----------------------------------------------------------------------===//
@@ -390,9 +414,9 @@ LogicalResult Assigner::run() {
   return success();
 }
 
-FailureOr<BufferAssignment> BufferAssignment::compute(func::FuncOp step) {
+FailureOr<BufferAssignment> BufferAssignment::compute(func::FuncOp step, int64_t gemmWorkspace) {
   BufferAssignment result;
-  if (failed(Assigner(step, result).run()))
+  if (failed(Assigner(step, gemmWorkspace, result).run()))
     return failure();
   return result;
 }

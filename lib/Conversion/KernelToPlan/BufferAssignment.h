@@ -45,6 +45,8 @@ struct BufferInfo {
   bool isState = false;
   /// Ranges that no value of a packed buffer covers; zeros.
   llvm::SmallVector<Slot> gaps;
+  /// What its offset must be a multiple of; 0: what any buffer's is.
+  int64_t alignment = 0;
 };
 
 /// A copy behind the last command: of a result to where it must lie, or of bytes that another copy overwrites first.
@@ -57,8 +59,9 @@ struct ResultCopy {
 /// The assignment of one function.
 class BufferAssignment {
 public:
-  /// Assigns all values of `step`, or says which op cannot be planned.
-  static mlir::FailureOr<BufferAssignment> compute(mlir::func::FuncOp step);
+  /// Assigns all values of `step`, or says which op cannot be planned. A GEMM gets a workspace of `gemmWorkspace`
+  /// bytes.
+  static mlir::FailureOr<BufferAssignment> compute(mlir::func::FuncOp step, int64_t gemmWorkspace);
 
   llvm::ArrayRef<BufferInfo> getBuffers() const { return buffers; }
   /// Where `value` lies.
@@ -71,12 +74,18 @@ public:
   llvm::ArrayRef<ResultCopy> getResultCopies() const { return resultCopies; }
   /// Where operand `operand` of an all-reduce must lie while it is reduced.
   Slot getReducedSlot(mlir::OpOperand &operand) const { return reducedSlots.at(&operand); }
+  /// What the library of a GEMM may use while it runs, if anything.
+  std::optional<Slot> getWorkspace(mlir::Operation *gemm) const {
+    auto it = workspaces.find(gemm);
+    return it == workspaces.end() ? std::nullopt : std::optional(it->second);
+  }
 
 private:
   friend class Assigner;
   llvm::SmallVector<BufferInfo> buffers;
   llvm::DenseMap<mlir::Value, Slot> slots;
   llvm::DenseMap<mlir::OpOperand *, Slot> reducedSlots;
+  llvm::DenseMap<mlir::Operation *, Slot> workspaces;
   llvm::SmallVector<Slot> resultSlots;
   llvm::SmallVector<ResultCopy> resultCopies;
 };

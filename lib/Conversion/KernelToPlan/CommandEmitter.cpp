@@ -100,7 +100,8 @@ private:
 void CommandEmitter::emitBuffers() {
   for (auto [id, info] : llvm::enumerate(assignment.getBuffers()))
     plan::BufferOp::create(builder, info.loc, ("b" + Twine(id)).str(), info.bufferClass, /*offset=*/0, info.bytes,
-                           info.isState, info.label);
+                           info.alignment ? builder.getI64IntegerAttr(info.alignment) : IntegerAttr(), info.isState,
+                           info.label);
 }
 
 void CommandEmitter::emitBindings() {
@@ -175,10 +176,13 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
     activation = plan::ActivationAttr::get(builder.getContext(), translateActivation(*gemm.getActivation()));
   if (gemm.getPreActivation())
     preActivation = writeRef(assignment.getSlot(gemm.getPreActivation()), loc);
+  RefAttr workspace;
+  if (std::optional<Slot> slot = assignment.getWorkspace(gemm))
+    workspace = writeRef(*slot, loc);
   lastCompute = create<plan::GemmOp>(loc, a, b, c, m, n, k, gemm.getLda(), gemm.getLdb(), /*ldc=*/n, transA, transB,
                                      llvm::APFloat(accumulate ? 1.0 : 0.0), batch, gemm.getAStride(), gemm.getBStride(),
                                      /*stride_c=*/batch > 1 ? m * n : 0, type, bias, residual, activation,
-                                     preActivation, kCompute);
+                                     preActivation, workspace, kCompute);
 }
 
 void CommandEmitter::emitPack(PackOp pack) {

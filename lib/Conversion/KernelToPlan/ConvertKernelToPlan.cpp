@@ -21,6 +21,7 @@ using namespace spmd;
 
 namespace {
 struct ConvertKernelToPlanPass : StepPass<spmd::impl::ConvertKernelToPlanPassBase<ConvertKernelToPlanPass>> {
+  using StepPass::StepPass;
   LogicalResult runOnStep(func::FuncOp step) override;
 };
 } // namespace
@@ -57,7 +58,7 @@ static void addCommunicators(func::FuncOp step, plan::ProgramOp program) {
 LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
   if (!step.getBody().hasOneBlock())
     return step.emitOpError("has ") << step.getBody().getBlocks().size() << " blocks, a plan needs one";
-  FailureOr<BufferAssignment> assignment = BufferAssignment::compute(step);
+  FailureOr<BufferAssignment> assignment = BufferAssignment::compute(step, gemmWorkspace);
   if (failed(assignment))
     return failure();
 

@@ -73,8 +73,12 @@ void spmd::placeBuffers(plan::ProgramOp program) {
   placeBlock([](const TransientBuffer &buffer) { return buffer.isInput; });
   placeBlock([](const TransientBuffer &buffer) { return buffer.isOutput && !buffer.isInput; });
 
+  int64_t lowerBound = peak.bytes - blocks, alignment = kTransientAlignment;
+  for (const memory::BufferRequest &request : liveness.getRequests())
+    alignment = std::max(alignment, request.alignment);
+  blocks = llvm::alignTo(blocks, alignment);
   memory::Placement placement =
-      memory::placeBuffers(liveness.getRequests(), liveness.findConflicts(), kTransientAlignment, peak.bytes - blocks);
+      memory::placeBuffers(liveness.getRequests(), liveness.findConflicts(), kTransientAlignment, lowerBound);
   for (auto [buffer, offset] : llvm::zip_equal(buffers, placement.offsets))
     if (!buffer.isBound())
       plan::BufferOp(buffer.op).setOffset(stateBytes + blocks + offset);

@@ -66,6 +66,7 @@ ProgramLiveness::ProgramLiveness(plan::ProgramOp program)
       request.bytes = buffer.op.getBytes();
       request.first = buffer.uses.firstUse() + 1;
       request.last = buffer.uses.lastUse() + 1;
+      request.alignment = buffer.op.getAlignment().value_or(1);
     }
     requests.push_back(request);
   }

@@ -99,6 +99,7 @@ runtime::GemmCommand PlanTranslator::translate(Command &command, plan::GemmOp op
   shape.bias = addOptionalRef(command, op.getBias());
   shape.residual = addOptionalRef(command, op.getResidual());
   shape.preActivation = addOptionalRef(command, op.getPreActivation());
+  shape.workspace = addOptionalRef(command, op.getWorkspace());
   shape.activation = translateActivation(op.getActivation());
   return {shape, translateDType(op, op.getDtype())};
 }
@@ -158,6 +159,7 @@ runtime::Buffer PlanTranslator::translateBuffer(plan::BufferOp op) {
   buffer.memoryClass = plan::getClassName(op.getBufferClass()).str();
   buffer.offset = op.getOffset();
   buffer.bytes = op.getBytes();
+  buffer.alignment = static_cast<int64_t>(op.getAlignment().value_or(1));
   buffer.state = op.getState();
   buffer.location = describeSource(op.getLoc());
   return buffer;

@@ -5,7 +5,6 @@
 #include "spmd/Kernels/KernelTable.h"
 #include "spmd/Kernels/SharedObject.h"
 #include "spmd/Pipelines/Pipeline.h"
-#include "spmd/Runtime/Core/CublasWorkspace.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -23,6 +22,7 @@ public:
     options.epilogueDtypes = "f32,bf16";
     options.reductionBlocks = getReductionBlocks(chips);
     options.sumNorms = options.clampIndices = true;
+    options.gemmWorkspace = getGemmWorkspace(chips);
   }
 
   std::string findBadOption(const CodeOptions &options, StringRef text) const override {
@@ -60,13 +60,8 @@ public:
     return success();
   }
 
-  std::vector<runtime::OutsideArena> findOutsideArena(const runtime::Plan &plan,
-                                                      const runtime::Manifest &manifest) const override {
-    std::vector<runtime::OutsideArena> outside{{"CUDA context and code", std::nullopt}};
-    if (hasGemms(plan))
-      outside.push_back({"cuBLASLt workspace", runtime::cublasWorkspaceBytes(manifest.kernels)});
-    outside.push_back({"thread stacks", std::nullopt});
-    return outside;
+  std::vector<runtime::OutsideArena> findOutsideArena(const runtime::Plan &) const override {
+    return {{"CUDA context and code", std::nullopt}, {"thread stacks", std::nullopt}};
   }
 
 private:

@@ -21,6 +21,7 @@ public:
     options.epilogueDtypes = "f32";
     options.reductionBlocks = getReductionBlocks(chip);
     options.sumNorms = options.clampIndices = true;
+    options.gemmWorkspace = getGemmWorkspace(chip);
   }
 
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &) const override {

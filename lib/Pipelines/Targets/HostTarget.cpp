@@ -22,6 +22,7 @@ public:
     options.epilogueDtypes = "f32";
     options.reductionBlocks = 64;
     options.sumNorms = options.clampIndices = false;
+    options.gemmWorkspace = 0;
   }
 
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &options) const override {

@@ -62,8 +62,7 @@ bool spmd::hasGemms(const runtime::Plan &plan, std::optional<runtime::DType> dty
   });
 }
 
-std::vector<runtime::OutsideArena> Target::findOutsideArena(const runtime::Plan &plan,
-                                                            const runtime::Manifest &) const {
+std::vector<runtime::OutsideArena> Target::findOutsideArena(const runtime::Plan &plan) const {
   std::vector<runtime::OutsideArena> outside;
   bool hasBF16 = hasGemms(plan, runtime::DType::BF16), hasF16 = hasGemms(plan, runtime::DType::F16);
   // GEMMs of f16, and of bf16 on processors without a unit for it, are GEMMs of f32 of widened blocks.
@@ -117,6 +116,14 @@ llvm::StringMap<int64_t> spmd::getBlocks(const ArtifactKernels &kernels) {
   for (const auto &[chip, kernel] : kernels.launches)
     blocks[kernel.symbol] = kernel.blocks;
   return blocks;
+}
+
+int64_t spmd::getGemmWorkspace(ArrayRef<std::string> chips) {
+  auto isHopper = [](StringRef chip) {
+    int capability = 0;
+    return chip.consume_front("sm_") && !chip.getAsInteger(10, capability) && capability >= 90;
+  };
+  return llvm::any_of(chips, isHopper) ? 32 << 20 : 4 << 20;
 }
 
 int64_t spmd::getReductionBlocks(ArrayRef<std::string> chips) {

@@ -31,6 +31,8 @@ bool hasGemms(const runtime::Plan &plan, std::optional<runtime::DType> dtype = s
 llvm::StringMap<int64_t> getBlocks(const ArtifactKernels &kernels);
 /// Most blocks that one long reduction is cut into: two for each multiprocessor of the largest chip.
 int64_t getReductionBlocks(llvm::ArrayRef<std::string> chips);
+/// Bytes of the workspace of a product on these chips: what NVIDIA recommends, 32 MiB from Hopper on, 4 MiB before.
+int64_t getGemmWorkspace(llvm::ArrayRef<std::string> chips);
 
 } // namespace spmd
 

@@ -95,6 +95,9 @@ Status StructureChecker::checkBuffer(const Buffer &buffer) const {
     return fail("a state buffer outside the state region of " + std::to_string(manifest.stateBytes) + " bytes");
   if (!buffer.state && buffer.bytes > 0 && buffer.offset < manifest.stateBytes)
     return fail("not a state buffer, but in the state region");
+  if (buffer.offset % buffer.alignment != 0)
+    return fail("offset " + std::to_string(buffer.offset) + " is no multiple of its alignment, " +
+                std::to_string(buffer.alignment));
   return Status::success();
 }
 
@@ -187,11 +190,19 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, con
   if (g.residual >= 0)
     if (Status s = checkMatrix("residual", partOf(g.residual), g.m, g.n, g.ldc, g.strideC); !s.ok())
       return s;
+  for (int32_t written : {g.preActivation, g.workspace})
+    for (int32_t i = 0; i < written; ++i)
+      if (Status s = checkDisjoint(id, partOf(i), partOf(written)); !s.ok())
+        return s;
+  if (g.workspace >= 0) {
+    const Ref &workspace = partOf(g.workspace);
+    int64_t alignment = plan.buffers[static_cast<size_t>(workspace.buffer)].alignment;
+    for (const std::vector<int64_t> &at : coordinates)
+      if (begin(workspace, at) % alignment != 0)
+        return error(id, 2, "its workspace begins at no multiple of " + std::to_string(alignment));
+  }
   if (g.preActivation < 0)
     return Status::success();
-  for (int32_t i = 0; i < g.preActivation; ++i)
-    if (Status s = checkDisjoint(id, partOf(i), partOf(g.preActivation)); !s.ok())
-      return s;
   return checkMatrix("pre_activation", partOf(g.preActivation), g.m, g.n, g.ldc, g.strideC);
 }
 

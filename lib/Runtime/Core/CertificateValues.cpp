@@ -286,6 +286,8 @@ Status ValueChecker::runOperation(int32_t id) {
     computation.command = id;
   for (size_t i = 0; i < results.size(); ++i)
     write(*results[i], Content(computation.firstResult + static_cast<int32_t>(i), bytes[i]));
+  if (const Ref *workspace = workspaceOf(command))
+    write(*workspace, Content(kUnwritten, workspace->bytes));
   return Status::success();
 }
 

@@ -129,10 +129,17 @@ std::vector<const Ref *> spmd::runtime::operandsOf(const Command &command) {
   return operands;
 }
 
+const Ref *spmd::runtime::workspaceOf(const Command &command) {
+  const auto *product = command.as<GemmCommand>();
+  return product && product->shape.workspace >= 0 ? &command.refs[static_cast<size_t>(product->shape.workspace)]
+                                                  : nullptr;
+}
+
 std::vector<const Ref *> spmd::runtime::resultsOf(const Command &command) {
   std::vector<const Ref *> results;
+  const Ref *workspace = workspaceOf(command);
   for (const Ref &ref : command.refs)
-    if (ref.writes())
+    if (ref.writes() && &ref != workspace)
       results.push_back(&ref);
   return results;
 }

@@ -82,6 +82,10 @@ void PlanReader::readBuffer(JsonValue value) {
   buffer.memoryClass = value["class"].asString();
   buffer.offset = value["offset"].asSize();
   buffer.bytes = value["bytes"].asSize();
+  if (value.has("align"))
+    buffer.alignment = value["align"].asSize();
+  if (buffer.alignment < 1)
+    value["align"].fail("expected at least 1");
   buffer.state = value["state"].asBool();
   if (value.has("loc"))
     buffer.location = value["loc"].asString();
@@ -119,6 +123,7 @@ void PlanReader::readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref
   shape.bias = readPart("bias", Access::Read);
   shape.residual = readPart("residual", Access::Read);
   shape.preActivation = readPart("pre_activation", Access::Write);
+  shape.workspace = readPart("workspace", Access::Write);
   shape.activation = readActivation(value);
   if (shape.preActivation >= 0 && shape.activation == Activation::None)
     value["pre_activation"].fail("there is no activation");

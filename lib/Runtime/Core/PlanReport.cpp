@@ -73,7 +73,7 @@ static void addMemory(const Manifest &manifest, const Plan &plan, PlanReport &re
   std::sort(report.tensors.begin(), report.tensors.end(),
             [](const auto &a, const auto &b) { return a.bytes != b.bytes ? a.bytes > b.bytes : a.buffer < b.buffer; });
   // In the order in which people ask for them.
-  for (const char *name : {"parameters", "gradients", "optimizer state", "activations", "gathered", "io"})
+  for (const char *name : {"parameters", "gradients", "optimizer state", "activations", "gathered", "io", "workspace"})
     if (auto found = classes.find(name); found != classes.end()) {
       report.classes.push_back(found->second);
       classes.erase(found);

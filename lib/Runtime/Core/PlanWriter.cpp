@@ -54,6 +54,8 @@ void PlanWriter::writeBuffer(const Buffer &buffer) {
   json.member("class", buffer.memoryClass);
   json.member("offset", buffer.offset);
   json.member("bytes", buffer.bytes);
+  if (buffer.alignment > 1)
+    json.member("align", buffer.alignment);
   json.member("state", buffer.state);
   json.member("loc", buffer.location);
 }
@@ -81,6 +83,7 @@ void PlanWriter::write(const GemmCommand &gemm, const std::vector<Ref> &refs) {
   writePart("residual", shape.residual);
   writeActivation(json, shape.activation);
   writePart("pre_activation", shape.preActivation);
+  writePart("workspace", shape.workspace);
 }
 
 void PlanWriter::write(const CollectiveCommand &collective, const std::vector<Ref> &refs) {

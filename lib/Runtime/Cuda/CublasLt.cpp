@@ -53,17 +53,13 @@ Status CublasLt::check(cublas::Status result, const std::string &what) const {
   } while (0)
 
 Expected<std::unique_ptr<GemmContext>> GemmContext::make(std::shared_ptr<const CublasLt> library,
-                                                         std::shared_ptr<const Gpu> gpu, int64_t workspaceBytes) {
+                                                         std::shared_ptr<const Gpu> gpu) {
   if (Status status = gpu->use(); !status.ok())
     return status;
   std::unique_ptr<GemmContext> context(new GemmContext);
   context->lib = std::move(library);
   context->gpu = gpu;
   SPMD_CUBLAS_TRY(*context->lib, cublasLtCreate, &context->opened);
-  Expected<DeviceBlock> block = DeviceBlock::allocate(gpu, workspaceBytes);
-  if (!block)
-    return block.error();
-  context->block = std::move(*block);
   return context;
 }
 
@@ -106,9 +102,10 @@ int32_t epilogueOf(const GemmShape &gemm) {
 
 // [Note: columns] The library's matrices are column-major: C^T = op(B)^T op(A)^T, so the operands change places, and
 // rows are columns.
-Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(const GemmContext &context, const GemmCommand &gemm,
+Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(const GemmContext &context, const Command &command,
                                                        const std::vector<Address> &addresses) {
   const CublasLt &lt = context.library();
+  const GemmCommand &gemm = *command.as<GemmCommand>();
   const GemmShape &g = gemm.shape;
   cublas::Type type = typeOf(gemm.dtype);
   std::unique_ptr<CublasGemm> made(new CublasGemm(context));
@@ -167,7 +164,11 @@ Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(const GemmContext &contex
 
   cublas::Preference preference = nullptr;
   SPMD_CUBLAS_TRY(lt, cublasLtMatmulPreferenceCreate, &preference);
-  auto most = static_cast<uint64_t>(context.workspaceBytes());
+  uint64_t most = 0;
+  if (g.workspace >= 0) {
+    made->workspace = at(g.workspace);
+    most = static_cast<uint64_t>(command.refs[static_cast<size_t>(g.workspace)].bytes);
+  }
   status = lt.check(
       lt.cublasLtMatmulPreferenceSetAttribute(preference, cublas::kMaxWorkspaceBytes, &most, sizeof most),
       "cublasLtMatmulPreferenceSetAttribute");
@@ -202,12 +203,11 @@ Status CublasGemm::issue(StreamHandle stream) const {
   float one = 1, beta = adds ? 1 : 0;
   double wideOne = 1, wideBeta = beta;
   auto pointer = [](Address address) { return reinterpret_cast<void *>(address); };
-  return lt.check(lt.cublasLtMatmul(context.handle(), description,
-                                    isDouble ? static_cast<const void *>(&wideOne) : &one, pointer(left), a,
-                                    pointer(right), b, isDouble ? static_cast<const void *>(&wideBeta) : &beta,
-                                    pointer(added), c, pointer(out), c, &algorithm, pointer(context.workspace()),
-                                    workspaceBytes, stream),
-                  "cublasLtMatmul");
+  return lt.check(
+      lt.cublasLtMatmul(context.handle(), description, isDouble ? static_cast<const void *>(&wideOne) : &one,
+                        pointer(left), a, pointer(right), b, isDouble ? static_cast<const void *>(&wideBeta) : &beta,
+                        pointer(added), c, pointer(out), c, &algorithm, pointer(workspace), workspaceBytes, stream),
+      "cublasLtMatmul");
 }
 
 } // namespace spmd::runtime::cuda

@@ -34,31 +34,28 @@ private:
   size_t found = 0;
 };
 
-/// What the GEMMs of one rank share: handle and workspace.
+/// What the GEMMs of one rank share: a handle.
 class GemmContext {
 public:
   static Expected<std::unique_ptr<GemmContext>> make(std::shared_ptr<const CublasLt> library,
-                                                     std::shared_ptr<const Gpu> gpu, int64_t workspaceBytes);
+                                                     std::shared_ptr<const Gpu> gpu);
   ~GemmContext();
 
   const CublasLt &library() const { return *lib; }
   cublas::Handle handle() const { return opened; }
-  Address workspace() const { return block.address(); }
-  int64_t workspaceBytes() const { return block.bytes(); }
 
 private:
   GemmContext() = default;
   std::shared_ptr<const CublasLt> lib;
   std::shared_ptr<const Gpu> gpu;
   cublas::Handle opened = nullptr;
-  DeviceBlock block;
 };
 
 /// One GEMM of a plan, ready to be issued: its algorithm is chosen when it is made.
 class CublasGemm {
 public:
-  /// `addresses`: what the command's references are on this rank. `context` outlives it.
-  static Expected<std::unique_ptr<CublasGemm>> make(const GemmContext &context, const GemmCommand &gemm,
+  /// `command` is a GEMM; `addresses`: what its references are on this rank. `context` outlives it.
+  static Expected<std::unique_ptr<CublasGemm>> make(const GemmContext &context, const Command &command,
                                                     const std::vector<Address> &addresses);
   ~CublasGemm();
 
@@ -69,7 +66,7 @@ private:
   const GemmContext &context;
   cublas::Description description = nullptr;
   cublas::Layout a = nullptr, b = nullptr, c = nullptr;
-  Address left = 0, right = 0, added = 0, out = 0;
+  Address left = 0, right = 0, added = 0, out = 0, workspace = 0;
   cublas::Algorithm algorithm = {};
   size_t workspaceBytes = 0;
   bool isDouble = false, adds = false;

@@ -171,6 +171,8 @@ Status CudaBackend::checkPlan(const Artifact &artifact) const {
         problem = "sums over nothing, which cuBLASLt does not";
       if (gemm->shape.activation == Activation::Gelu)
         problem = "applies GELU by erf, which cuBLASLt does not";
+      if (gemm->shape.workspace < 0)
+        problem = "has no workspace for cuBLASLt; compile the step again";
     }
     if (problem.empty())
       continue;

@@ -2,7 +2,7 @@
 
 #include "RankProgram.h"
 
-#include "spmd/Runtime/Core/CublasWorkspace.h"
+#include "spmd/Runtime/Core/Operation.h"
 #include "spmd/Runtime/Train/CheckIndex.h"
 
 #include <algorithm>
@@ -65,8 +65,7 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
   std::vector<int64_t> coordinates = code.artifact.manifest.coordinatesOf(number);
   const CudaKernels &kernels = *code.kernels[memory.ranks().indexOf(number)];
   if (code.cublas) {
-    Expected<std::unique_ptr<GemmContext>> made =
-        GemmContext::make(code.cublas, device, cublasWorkspaceBytes(code.artifact.manifest.kernels));
+    Expected<std::unique_ptr<GemmContext>> made = GemmContext::make(code.cublas, device);
     if (!made)
       return made.error();
     context = std::move(*made);
@@ -93,7 +92,7 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
     if (const auto *kernel = command.as<KernelCommand>())
       status = resolveKernel(item, kernel->symbol, kernels, coordinates);
     if (const auto *gemm = command.as<GemmCommand>(); gemm && gemm->shape.m && gemm->shape.n && gemm->shape.batch) {
-      Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, *gemm, item.addresses);
+      Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, command, item.addresses);
       if (made)
         item.gemm = std::move(*made);
       else
@@ -298,6 +297,8 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
 
 /// What a look at a command may need of it: access is said of the arguments of kernels only.
 static bool isLookedAt(const Command &command, const Ref &ref) {
+  if (&ref == workspaceOf(command))
+    return false;
   return command.is<KernelCommand>() ? ref.writes() : command.is<GemmCommand>() || command.is<CollectiveCommand>();
 }
 

@@ -1,6 +1,7 @@
 //===- Profile.cpp --------------------------------------------------------===//
 
 #include "spmd/Runtime/Train/Profile.h"
+#include "spmd/Runtime/Core/Operation.h"
 #include "spmd/Runtime/Core/Text.h"
 
 #include <algorithm>
@@ -44,8 +45,9 @@ int64_t spmd::runtime::bytesOf(const Artifact &artifact, const Command &command)
       if (info.kernel == kernel->symbol)
         return info.requiredBytes;
   int64_t bytes = 0;
+  const Ref *workspace = workspaceOf(command); // of which it is not known what is used
   for (const Ref &ref : command.refs)
-    bytes += ref.bytes * (kernel && ref.access == Access::ReadWrite ? 2 : 1);
+    bytes += &ref == workspace ? 0 : ref.bytes * (kernel && ref.access == Access::ReadWrite ? 2 : 1);
   return bytes;
 }
 

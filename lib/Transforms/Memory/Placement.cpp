@@ -86,6 +86,7 @@ private:
     llvm::sort(taken);
     int64_t end = 0, bestOffset = -1, bestGap = INT64_MAX;
     for (auto [begin, takenEnd] : taken) {
+      end = llvm::alignTo(end, requests[buffer].alignment);
       int64_t gap = begin - end;
       if (gap >= bytes && gap < bestGap) {
         bestOffset = end;
@@ -95,7 +96,7 @@ private:
       }
       end = std::max(end, takenEnd);
     }
-    return bestOffset >= 0 ? bestOffset : end;
+    return bestOffset >= 0 ? bestOffset : static_cast<int64_t>(llvm::alignTo(end, requests[buffer].alignment));
   }
 
   ArrayRef<BufferRequest> requests;

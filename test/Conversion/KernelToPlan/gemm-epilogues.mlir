@@ -1,5 +1,6 @@
 // RUN: spmd-opt %s -spmd-convert-kernel-to-plan -spmd-verify-plan -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: spmd-translate --plan-to-json=%t.mlir | FileCheck %s --check-prefix=JSON
+// RUN: spmd-opt %s -spmd-convert-kernel-to-plan=gemm-workspace=4096 -spmd-verify-plan | FileCheck %s --check-prefix=SPACE
 
 // A sum that nothing else reads is added to in its place (beta is 1); one that is still read, or that is an argument, is
 // a residual and lies elsewhere. What an activation is applied to has bytes of its own.
@@ -20,6 +21,15 @@
 // JSON-SAME: "c":{"buffer":4,"offset":0,"bytes":96,"access":"rw"},"loc"
 // JSON-NEXT: "op":"gemm"
 // JSON-SAME: "residual":{"buffer":4,"offset":0,"bytes":96,"access":"r"},"activation":"gelu_tanh","pre_activation":{"buffer":6,"offset":0,"bytes":96,"access":"w"},"loc"
+
+// A library's workspace is alive while its product is, so that the three share their bytes.
+
+// SPACE: plan.buffer @[[S0:.*]] workspace at [[AT:.*]] bytes 4096 align 256 "gemm workspace"
+// SPACE: plan.buffer @[[S1:.*]] workspace at [[AT]] bytes 4096 align 256 "gemm workspace"
+// SPACE: plan.buffer @[[S2:.*]] workspace at [[AT]] bytes 4096 align 256 "gemm workspace"
+// SPACE: plan.gemm({{.*}} bias {{.*}} residual {{.*}} workspace w @[[S0]][0 : 4096] on compute
+// SPACE-NEXT: plan.gemm({{.*}} workspace w @[[S1]][0 : 4096] on compute
+// SPACE-NEXT: plan.gemm({{.*}} pre_activation {{.*}} workspace w @[[S2]][0 : 4096] on compute
 
 module attributes {spmd.step = {name = "epilogues"}} {
   spmd.mesh @mesh ["data" = 1]

@@ -19,6 +19,8 @@ plan.program @train_step ranks 2 state 1024 transient 4096 lower_bound 4000
   plan.buffer @y activations at 3072 bytes 1024 "y"
   plan.buffer @g gradients at 4096 bytes 1024 "unit0 gradients"
   plan.buffer @h activations at 1024 bytes 1024 "h"
+  // CHECK: plan.buffer @s workspace at 4096 bytes 1024 align 256 "workspace"
+  plan.buffer @s workspace at 4096 bytes 1024 align 256 "workspace"
   // CHECK: plan.input r @x[0 : 1024] as "batch" type tensor<16x16xf32> layout "rows" {ignore_index = -100 : i64, index_bound = 65 : i64}
   plan.input r @x[0 : 1024] as "batch" type tensor<16x16xf32> layout "rows" {ignore_index = -100 : i64, index_bound = 65 : i64}
   // CHECK: plan.output r @y[0 : 4] as "loss" type tensor<f32>
@@ -34,6 +36,9 @@ plan.program @train_step ranks 2 state 1024 transient 4096 lower_bound 4000
   %epilogue = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @g[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16)
       beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias r @w[0 : 64] residual r @y[0 : 1024]
       activation gelu_tanh pre_activation w @h[0 : 1024] on compute
+  // CHECK: plan.gemm({{.*}}) m 16 n 16 k 16 ld(16, 16, 16) beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 workspace w @s[0 : 1024] on compute
+  %library = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @y[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16)
+      beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 workspace w @s[0 : 1024] on compute
   // CHECK: plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on compute
   %3 = plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on compute
   // CHECK: plan.fill(w @g[1020 : 4]) value 0 on compute

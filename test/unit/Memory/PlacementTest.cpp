@@ -34,6 +34,7 @@ void expectSound(const std::vector<BufferRequest> &requests, const Placement &pl
   for (size_t i = 0; i != requests.size(); ++i) {
     EXPECT_GE(placement.offsets[i], 0);
     EXPECT_EQ(placement.offsets[i] % alignment, 0);
+    EXPECT_EQ(placement.offsets[i] % requests[i].alignment, 0);
     EXPECT_LE(placement.offsets[i] + requests[i].bytes, placement.bytes);
     for (size_t j = i + 1; j != requests.size(); ++j)
       if (overlap(requests[i], requests[j])) {
@@ -68,6 +69,19 @@ TEST(PlacementTest, RoundsUpToTheAlignment) {
   Placement placement = place(requests, 64);
   expectSound(requests, placement, 64);
   EXPECT_EQ(placement.bytes, 192);
+}
+
+// Behind all others, and in gaps between them.
+TEST(PlacementTest, ABufferHasAnAlignmentOfItsOwn) {
+  std::mt19937 random(7);
+  for (int round = 0; round != 20; ++round) {
+    std::vector<BufferRequest> requests;
+    for (int i = 0; i != 60; ++i) {
+      int64_t first = random() % 40, last = first + static_cast<int64_t>(random() % 20);
+      requests.push_back({1 + static_cast<int64_t>(random() % 3000), first, last, random() % 3 ? 1 : 512});
+    }
+    expectSound(requests, place(requests, 64), 64);
+  }
 }
 
 // [Note: an example of placement]

@@ -48,6 +48,13 @@ TEST_F(Certificate, Rule1MoreCoordinatesThanAxes) {
   expectError(1, "has 2 coordinates, the mesh 1 axes");
 }
 
+TEST_F(Certificate, Rule1Alignment) {
+  buffer("dz").alignment = 64;
+  EXPECT_TRUE(checkCertificate(manifest, plan).ok());
+  buffer("dz").alignment = int64_t{1} << 40;
+  expectError(1, "is no multiple of its alignment, 1099511627776");
+}
+
 TEST_F(Certificate, Rule2CollectiveCount) {
   actionOf(CollectiveKind::AllGather).counts[0] -= 1;
   expectError(2, "its count asks for");
@@ -123,6 +130,79 @@ TEST_F(Certificate, Rule2GemmPreActivationOverItsResult) {
   gemm.as<GemmCommand>()->shape.preActivation = static_cast<int32_t>(gemm.refs.size());
   gemm.refs.push_back(gemm.refs[2]);
   expectError(2, "operands overlap");
+}
+
+/// A workspace behind the arena, which then ends with it.
+static int32_t addWorkspace(Manifest &manifest, Plan &plan, Command &gemm) {
+  Buffer made;
+  made.id = static_cast<int32_t>(plan.buffers.size());
+  made.name = "workspace";
+  made.memoryClass = "workspace";
+  made.offset = manifest.arenaBytes;
+  made.bytes = 256;
+  manifest.transientBytes += made.bytes;
+  manifest.arenaBytes += made.bytes;
+  plan.buffers.push_back(made);
+  gemm.as<GemmCommand>()->shape.workspace = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back({made.id, 0, {}, made.bytes, Access::Write});
+  return made.id;
+}
+
+TEST_F(Certificate, GemmWorkspace) {
+  addWorkspace(manifest, plan, of<GemmCommand>());
+  Status status = checkCertificate(manifest, plan);
+  EXPECT_TRUE(status.ok()) << status.message;
+}
+
+TEST_F(Certificate, Rule2GemmWorkspaceOverItsOperand) {
+  Command &gemm = of<GemmCommand>();
+  addWorkspace(manifest, plan, gemm);
+  gemm.refs.back().buffer = gemm.refs[0].buffer;
+  gemm.refs.back().bytes = 4;
+  expectError(2, "operands overlap");
+}
+
+TEST_F(Certificate, Rule2GemmWorkspaceOffItsAlignment) {
+  Command &gemm = of<GemmCommand>();
+  plan.buffers[static_cast<size_t>(addWorkspace(manifest, plan, gemm))].alignment = 64;
+  gemm.refs.back().bytes -= 4;
+  EXPECT_TRUE(checkCertificate(manifest, plan).ok());
+  gemm.refs.back().offset = 4;
+  expectError(2, "its workspace begins at no multiple of 64");
+}
+
+TEST_F(Certificate, Rule4GemmWorkspaceWhereSomethingIsAlive) {
+  int32_t workspace = addWorkspace(manifest, plan, of<GemmCommand>());
+  plan.buffers[static_cast<size_t>(workspace)].offset = buffer("lr").offset;
+  expectError(4, "share bytes of the arena and are alive together");
+}
+
+// What was there before a product ran is not there afterwards.
+TEST_F(Certificate, Rule8WhatAWorkspaceHolds) {
+  addWorkspace(manifest, plan, of<GemmCommand>());
+  Command gemm = of<GemmCommand>();
+  Ref workspace = gemm.refs.back(), operand = gemm.refs[0];
+  ASSERT_LE(operand.bytes, workspace.bytes);
+  workspace.bytes = operand.bytes;
+  auto addCopy = [&](size_t at, Ref from, Ref to) {
+    from.access = Access::Read;
+    to.access = Access::Write;
+    Command copy;
+    copy.stream = gemm.stream;
+    copy.refs = {from, to};
+    copy.action = CopyCommand{from.bytes};
+    plan.commands.insert(plan.commands.begin() + static_cast<int64_t>(at), copy);
+    for (Command &command : plan.commands)
+      if (auto *wait = command.as<WaitCommand>(); wait && wait->awaited >= static_cast<int32_t>(at))
+        ++wait->awaited;
+  };
+  auto at = static_cast<size_t>(&of<GemmCommand>() - plan.commands.data());
+  addCopy(at, operand, workspace);
+  addCopy(at + 1, workspace, operand);
+  Status status = checkCertificate(manifest, plan);
+  EXPECT_TRUE(status.ok()) << status.message;
+  std::swap(plan.commands[at + 1], plan.commands[at + 2]);
+  expectError(8, "what nothing wrote");
 }
 
 TEST_F(Certificate, Rule2CopyBytes) {

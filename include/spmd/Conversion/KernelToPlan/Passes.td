@@ -21,7 +21,8 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     straight into the flat buffer, and padding between segments is filled with zeros. A new value of an argument is
     written over the old one when nothing can read the old one any more. A kernel writes over an operand that is dead
     after it, where it allows that. A value that is all-reduced is reduced where it is. Where none of this holds there
-    is a `plan.copy`, and a remark says of what and how many bytes.
+    is a `plan.copy`, and a remark says of what and how many bytes. A GEMM has a buffer of `gemm-workspace` bytes for its
+    library, alive while that runs.
 
     **Values.** A `plan.dataflow` says what `@step` computed, made from its ops alone: spmd-verify-plan and the loader
     hold the plan against it.
@@ -85,6 +86,10 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     }
     ```
   }];
+  let options = [
+    Option<"gemmWorkspace", "gemm-workspace", "int64_t", /*default=*/"0",
+           "bytes of the workspace that the library of a GEMM has; 0: none">
+  ];
   let dependentDialects = ["::spmd::plan::PlanDialect"];
 }
 

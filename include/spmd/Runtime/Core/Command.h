@@ -83,9 +83,10 @@ struct GemmShape : GemmSizes {
   int32_t bias = -1;          ///< an element per column
   int32_t residual = -1;      ///< lies as C does, elsewhere
   int32_t preActivation = -1; ///< written: what the activation is applied to
+  int32_t workspace = -1;     ///< written, with nothing that anybody reads: what a library may use meanwhile
 };
 
-/// A GEMM. The references are A, B, C and those of its epilogue.
+/// A GEMM. The references are A, B, C, those of its epilogue and its workspace.
 struct GemmCommand {
   GemmShape shape;
   DType dtype = DType::F32;

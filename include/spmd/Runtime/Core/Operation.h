@@ -62,6 +62,8 @@ std::optional<Operation> operationOf(const Plan &plan, const Command &command);
 std::vector<const Ref *> operandsOf(const Command &command);
 /// The references that hold its results, in order.
 std::vector<const Ref *> resultsOf(const Command &command);
+/// The reference to bytes that are neither, which hold nothing afterwards; null where there is none.
+const Ref *workspaceOf(const Command &command);
 
 } // namespace spmd::runtime
 

@@ -26,6 +26,7 @@ struct Buffer {
   std::string memoryClass; ///< "gathered", "activations", "io", ...
   int64_t offset = 0;      ///< bytes in the arena
   int64_t bytes = 0;
+  int64_t alignment = 1; ///< what the offset is a multiple of, where something needs that
   bool state = false; ///< persistent: keeps its value between steps
   std::string location;
 };

@@ -20,6 +20,7 @@ struct BufferRequest {
   int64_t bytes = 0;
   int64_t first = 0;
   int64_t last = 0;
+  int64_t alignment = 1; ///< of its own, where it is more than that of all
 };
 
 /// Offsets for every request, the bytes that hold them all, and the name of the order and fit that found them.
@@ -29,10 +30,10 @@ struct Placement {
   llvm::StringRef strategy;
 };
 
-/// Places `requests` at multiples of `alignment`. `conflicts` has for each those that it may share no byte with: all
-/// whose positions overlap its own, and more where order is not certain; j has i if i has j. Several greedy orders are
-/// tried with two fits, and the first that needs the fewest bytes is kept; `lowerBound`, which none can go below, ends
-/// the search early. Deterministic.
+/// Places `requests` at multiples of `alignment`, or of their own. `conflicts` has for each those that it may share no
+/// byte with: all whose positions overlap its own, and more where order is not certain; j has i if i has j. Several
+/// greedy orders are tried with two fits, and the first that needs the fewest bytes is kept; `lowerBound`, which none
+/// can go below, ends the search early. Deterministic.
 Placement placeBuffers(llvm::ArrayRef<BufferRequest> requests, llvm::ArrayRef<std::vector<unsigned>> conflicts,
                        int64_t alignment, int64_t lowerBound = 0);
 
