@@ -25,10 +25,16 @@ def emulated() -> list[str]:
     return lines(sys.executable, SCRIPT, "emulate:sm_90", 2, "--epilogues=none")
 
 
-def test_one_process(emulated) -> None:
-    found = lines(SOURCE / "scripts" / "with-standins", sys.executable, SCRIPT, "cuda:sm_90", 2, "--emulation",
+def test_one_process(emulated, tmp_path) -> None:
+    """And whatever a step gives comes to the host by one copy for each rank, without a wait for more than the step."""
+    log = tmp_path / "calls"
+    found = lines(SOURCE / "scripts" / "with-standins", f"--log={log}", sys.executable, SCRIPT, "cuda:sm_90", 2, "--emulation",
                   "--epilogues=none")
     assert found == emulated and len(found) == 5
+    calls = log.read_text().split()
+    launches = [i for i, name in enumerate(calls) if name == "cuGraphLaunch"]
+    step = calls[launches[-3]:launches[-1]]
+    assert step.count("cuMemcpyDtoHAsync") == 2 and "cuStreamSynchronize" not in step, step
 
 
 def test_processes_with_their_rows(emulated) -> None:

@@ -138,6 +138,7 @@ def test_a_step_is_a_few_calls(expected, folder) -> None:
     assert sum(counts.values()) <= 10, counts
     assert counts["cuGraphLaunch"] == 1
     assert counts["cuMemcpyHtoDAsync"] == 1, "inputs and hyper-parameters are one block"
+    assert counts["cuMemcpyDtoHAsync"] == 1, "outputs are another"
 
 
 def test_the_host_takes_little_time(folder) -> None:

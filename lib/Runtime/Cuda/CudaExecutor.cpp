@@ -41,6 +41,10 @@ public:
 private:
   Status connect();
   Status issueStep();
+  /// Waits for one of the last steps.
+  Status waitFor(uint64_t step);
+  /// Of the last step.
+  Result query(const RankProgram &program) const { return program.query(steps - 1); }
   Status fail(const Status &status);
   /// What the watchdog looks at.
   void watch();
@@ -158,12 +162,14 @@ Status CudaExecutor::step() {
   Status status;
   if (checksIndices && done != steps)
     status = wait(); // what the last step has looked at is overwritten by this one
+  else if (steps - done >= StepRing::kSteps)
+    status = waitFor(steps - StepRing::kSteps); // whose event and memory are this one's
   if (!status.ok())
     return status;
   isIssuing = true;
   status = issueStep();
   for (size_t i = 0; i < programs.size() && status.ok(); ++i)
-    status = programs[i]->recordEnd();
+    status = programs[i]->end(steps);
   ++steps;
   isIssuing = false;
   if (!status.ok())
@@ -178,15 +184,13 @@ Status CudaExecutor::step() {
   return Status::success();
 }
 
-Status CudaExecutor::wait() {
+Status CudaExecutor::waitFor(uint64_t step) {
   // A rank that hangs is found by the watchdog; what it ends comes to an end soon.
   auto patience = std::chrono::seconds(2);
   Clock::time_point end = Clock::time_point::max();
   for (std::unique_ptr<RankProgram> &program : programs) {
-    if (steps == 0)
-      break;
     for (int round = 0;; ++round) {
-      Result result = program->query();
+      Result result = program->query(step);
       if (result == kSuccess)
         break;
       if (result != kNotReady)
@@ -203,6 +207,12 @@ Status CudaExecutor::wait() {
         std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
+  return Status::success();
+}
+
+Status CudaExecutor::wait() {
+  if (Status status = steps == 0 ? Status::success() : waitFor(steps - 1); !status.ok())
+    return status;
   if (checksIndices && done != steps && !abort.isRaised())
     for (std::unique_ptr<RankProgram> &program : programs)
       if (Status status = program->checkIndices(Status::success()); !status.ok()) {
@@ -250,7 +260,7 @@ void CudaExecutor::look() {
   runningSince.resize(programs.size());
   for (size_t i = 0; i < programs.size(); ++i) {
     RankProgram &program = *programs[i];
-    isRunning |= done != steps && program.query() == kNotReady;
+    isRunning |= done != steps && query(program) == kNotReady;
     progress = progress * 31 + static_cast<uint64_t>(program.issuing() + 1);
     std::vector<RankProgram::CollectiveState> states = program.collectives();
     runningSince[i].resize(states.size());
@@ -308,7 +318,7 @@ Status CudaExecutor::noProgress() const {
 std::vector<RankPosition> CudaExecutor::positions() const {
   std::vector<RankPosition> all;
   for (const std::unique_ptr<RankProgram> &program : programs)
-    all.push_back(program->position(!isIssuing && (done == steps || program->query() == kSuccess)));
+    all.push_back(program->position(!isIssuing && (done == steps || query(*program) == kSuccess)));
   return all;
 }
 
@@ -328,7 +338,7 @@ bool CudaExecutor::shutdown() {
     return true;
   Clock::time_point end = Clock::now() + std::chrono::seconds(2);
   for (std::unique_ptr<RankProgram> &program : programs)
-    while (program->query() == kNotReady) {
+    while (query(*program) == kNotReady) {
       // Steps that were issued and are fine are waited for.
       if (abort.isRaised() && Clock::now() > end)
         return false;

@@ -10,7 +10,7 @@
 #ifndef SPMD_LIB_RUNTIME_CUDA_CUDAMEMORY_H
 #define SPMD_LIB_RUNTIME_CUDA_CUDAMEMORY_H
 
-#include "Gpu.h"
+#include "StepRing.h"
 #include "spmd/Runtime/Train/RankMemory.h"
 
 #include <mutex>
@@ -61,6 +61,10 @@ public:
   Status fill(int64_t rank, int64_t offset, uint8_t value, int64_t bytes) override;
   void *addressOf(int64_t rank, int64_t offset) const override;
 
+  /// What the last step gave, of which there is a copy on the host from `ended` on: reads of it need no copy of their
+  /// own. It stays until the next step, or until it is set to nothing.
+  void setOutputs(int64_t rank, const OutputBlock &block, const char *copy, Event ended);
+
   /// Issues the copies that wait, on the main stream of the rank's device.
   Status flush(int64_t rank) const;
   const DeviceBlock &blockOf(int64_t rank) const { return arenas[ranks().indexOf(rank)].block; }
@@ -88,6 +92,11 @@ private:
     int64_t used = 0; ///< of that stage
     std::vector<Pending> pending;
     char *outgoing = nullptr; ///< for copyOut
+    struct {
+      OutputBlock block;
+      const char *copy = nullptr;
+      Event ended = nullptr;
+    } outputs; ///< of the last step
   };
 
   explicit CudaMemory(const RanksHere &ranks) : RankMemory(ranks) {}
@@ -96,6 +105,7 @@ private:
   Expected<char *> reserve(Arena &arena, int64_t bytes);
   Arena &arenaOf(int64_t rank) const { return arenas[ranks().indexOf(rank)]; }
   static Status flushArena(Arena &arena);
+  static void forgetOutputs(Arena &arena, int64_t offset, int64_t bytes);
 
   mutable std::mutex mutex; ///< other processes read while steps are issued
   mutable std::vector<Arena> arenas; ///< what is issued is no state of the memory

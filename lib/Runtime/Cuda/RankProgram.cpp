@@ -14,31 +14,6 @@
 
 namespace spmd::runtime::cuda {
 
-Expected<OwnEvent> OwnEvent::make(std::shared_ptr<const Gpu> gpu, unsigned flags) {
-  OwnEvent own;
-  SPMD_CUDA_TRY(gpu->driver(), cuEventCreate, &own.event, flags);
-  own.gpu = std::move(gpu);
-  return own;
-}
-
-OwnEvent::~OwnEvent() {
-  if (event && gpu->use().ok())
-    (void)gpu->driver().cuEventDestroy(event);
-}
-
-Expected<OwnPinned> OwnPinned::make(std::shared_ptr<const Gpu> gpu, size_t bytes) {
-  OwnPinned own;
-  SPMD_CUDA_TRY(gpu->driver(), cuMemHostAlloc, &own.data, bytes, 0);
-  own.gpu = std::move(gpu);
-  std::memset(own.data, 0, bytes);
-  return own;
-}
-
-OwnPinned::~OwnPinned() {
-  if (data && gpu->use().ok())
-    (void)gpu->driver().cuMemFreeHost(data);
-}
-
 static Status makeEvent(OwnEvent &event, const std::shared_ptr<const Gpu> &gpu, unsigned flags = kEventDisableTiming) {
   Expected<OwnEvent> made = OwnEvent::make(gpu, flags);
   if (!made)
@@ -47,19 +22,19 @@ static Status makeEvent(OwnEvent &event, const std::shared_ptr<const Gpu> &gpu, 
   return Status::success();
 }
 
-Expected<std::unique_ptr<RankProgram>> RankProgram::make(const CudaCode &code, const CudaMemory &memory, int64_t rank,
+Expected<std::unique_ptr<RankProgram>> RankProgram::make(const CudaCode &code, CudaMemory &memory, int64_t rank,
                                                          const std::vector<Collective> &calls,
                                                          const std::vector<std::unique_ptr<CommunicatorGroup>> &groups,
                                                          bool isTimed) {
   std::unique_ptr<RankProgram> program(new RankProgram(code, memory, rank));
   if (Status status = program->device->use(); !status.ok())
     return status;
-  if (Status status = program->resolve(memory, calls, groups, isTimed); !status.ok())
+  if (Status status = program->resolve(calls, groups, isTimed); !status.ok())
     return status;
   return program;
 }
 
-Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collective> &calls,
+Status RankProgram::resolve(const std::vector<Collective> &calls,
                             const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed) {
   const Plan &plan = code.artifact.plan;
   std::vector<int64_t> coordinates = code.artifact.manifest.coordinatesOf(number);
@@ -131,8 +106,10 @@ Status RankProgram::resolve(const CudaMemory &memory, const std::vector<Collecti
     }
   }
   Status status = makeEvent(forked, device);
-  if (status.ok())
-    status = makeEvent(ended, device);
+  if (status.ok()) {
+    OutputBlock block = OutputBlock::find(code.artifact.manifest, plan);
+    status = ring.make(device, block, reinterpret_cast<Address>(memory.addressOf(number, block.offset)));
+  }
   return status.ok() && isTimed ? makeEvent(base, device, kEventDefault) : status;
 }
 
@@ -225,6 +202,7 @@ Status RankProgram::resolveKernel(Item &item, const std::string &symbol, const C
 }
 
 RankProgram::~RankProgram() {
+  memory.setOutputs(number, OutputBlock(), nullptr, nullptr);
   if (graph && device->use().ok())
     (void)device->driver().cuGraphExecDestroy(graph);
 }
@@ -439,15 +417,11 @@ Status RankProgram::launch() {
   return Status::success();
 }
 
-Status RankProgram::recordEnd() {
-  if (Status status = device->use(); !status.ok())
-    return status;
-  SPMD_CUDA_TRY(device->driver(), cuEventRecord, ended.get(), device->mainStream());
-  return Status::success();
-}
-
-Result RankProgram::query() const {
-  return device->use().ok() ? device->driver().cuEventQuery(ended.get()) : kNotInitialized;
+Status RankProgram::end(uint64_t step) {
+  Status status = ring.end(step);
+  if (status.ok())
+    memory.setOutputs(number, ring.block(), ring.outputs(step), ring.ended(step));
+  return status;
 }
 
 std::vector<RankProgram::CollectiveState> RankProgram::collectives() const {

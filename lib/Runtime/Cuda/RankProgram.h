@@ -5,6 +5,7 @@
 
 #include "CudaExecutor.h"
 #include "Nvtx.h"
+#include "StepRing.h"
 #include "spmd/Runtime/Core/HappensBefore.h"
 #include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
@@ -13,56 +14,11 @@
 
 namespace spmd::runtime::cuda {
 
-/// An event of its own.
-class OwnEvent {
-public:
-  static Expected<OwnEvent> make(std::shared_ptr<const Gpu> gpu, unsigned flags);
-  OwnEvent() = default;
-  OwnEvent(OwnEvent &&other) noexcept { swap(other); }
-  OwnEvent &operator=(OwnEvent &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~OwnEvent();
-  Event get() const { return event; }
-  explicit operator bool() const { return event != nullptr; }
-
-private:
-  void swap(OwnEvent &other) noexcept {
-    std::swap(gpu, other.gpu);
-    std::swap(event, other.event);
-  }
-  std::shared_ptr<const Gpu> gpu;
-  Event event = nullptr;
-};
-
-/// Memory of the host that the GPU copies to.
-class OwnPinned {
-public:
-  static Expected<OwnPinned> make(std::shared_ptr<const Gpu> gpu, size_t bytes);
-  OwnPinned() = default;
-  OwnPinned(OwnPinned &&other) noexcept { swap(other); }
-  OwnPinned &operator=(OwnPinned &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~OwnPinned();
-  void *get() const { return data; }
-
-private:
-  void swap(OwnPinned &other) noexcept {
-    std::swap(gpu, other.gpu);
-    std::swap(data, other.data);
-  }
-  std::shared_ptr<const Gpu> gpu;
-  void *data = nullptr;
-};
-
 /// The commands of one rank with addresses, kernels and events; and the graph that they become.
 class RankProgram {
 public:
   /// `calls` by command; `groups` by communicator, null where none is used.
-  static Expected<std::unique_ptr<RankProgram>> make(const CudaCode &code, const CudaMemory &memory, int64_t rank,
+  static Expected<std::unique_ptr<RankProgram>> make(const CudaCode &code, CudaMemory &memory, int64_t rank,
                                                      const std::vector<Collective> &calls,
                                                      const std::vector<std::unique_ptr<CommunicatorGroup>> &groups,
                                                      bool isTimed);
@@ -77,11 +33,11 @@ public:
   /// Makes the graph of them; nothing runs.
   Status capture();
   Status launch();
-  /// Says on the main stream that a step ends here.
-  Status recordEnd();
+  /// Says on the main stream that a step ends here, and brings to the host what it gives ([Note: ring]).
+  Status end(uint64_t step);
 
-  /// kSuccess, kNotReady or an error: of the last step.
-  Result query() const;
+  /// kSuccess, kNotReady or an error: of one of the last steps.
+  Result query(uint64_t step) const { return ring.query(step); }
   /// The command that the host is issuing; -1: none.
   int32_t issuing() const { return current.load(); }
 
@@ -128,11 +84,11 @@ private:
     OwnPinned ids;           ///< of check_index: what it has looked at
   };
 
-  RankProgram(const CudaCode &code, const CudaMemory &memory, int64_t rank)
-      : code(code), device(memory.gpuOf(rank)), number(rank), order(code.artifact.plan),
+  RankProgram(const CudaCode &code, CudaMemory &memory, int64_t rank)
+      : code(code), memory(memory), device(memory.gpuOf(rank)), number(rank), order(code.artifact.plan),
         ranges(Profiler::attached(), code.artifact.manifest, code.artifact.plan) {}
-  Status resolve(const CudaMemory &memory, const std::vector<Collective> &calls,
-                 const std::vector<std::unique_ptr<CommunicatorGroup>> &groups, bool isTimed);
+  Status resolve(const std::vector<Collective> &calls, const std::vector<std::unique_ptr<CommunicatorGroup>> &groups,
+                 bool isTimed);
   Status makeStreams();
   Status resolveKernel(Item &item, const std::string &symbol, const CudaKernels &kernels,
                        const std::vector<int64_t> &coordinates);
@@ -150,6 +106,7 @@ private:
   }
 
   const CudaCode &code;
+  CudaMemory &memory;
   std::shared_ptr<const Gpu> device;
   int64_t number;
   HappensBefore order;
@@ -163,7 +120,8 @@ private:
   };
   std::vector<PlanStream> streams;
   std::vector<Item> items;
-  OwnEvent forked, ended, base;
+  OwnEvent forked, base;
+  StepRing ring;
   GraphExec graph = nullptr;
   FiniteWatch *finite = nullptr;
   OwnPinned seen; ///< as large as what any command writes

@@ -33,18 +33,18 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
 def train_step(model, optimizer, x, y):
     loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten())
     loss.backward()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimizer.step()
     optimizer.zero_grad()
-    return loss
+    return loss, norm
 
 
 generator = torch.Generator().manual_seed(5)
 for step in range(4):
     x, y = torch.randint(50, (8, 6), generator=generator), torch.randint(50, (8, 6), generator=generator)
     rows = slice(rank * 8 // world, (rank + 1) * 8 // world)
-    loss = train_step(model, optimizer, x[rows], y[rows])
+    loss, norm = train_step(model, optimizer, x[rows], y[rows])
     if rank == 0:
-        print("loss", float(loss).hex(), flush=True)
+        print("loss", float(loss).hex(), "norm", float(norm).hex(), flush=True)
 if rank == 0:  # alone, as scripts save
     print("sum", sum(parameter.detach().double().abs().sum().item() for parameter in model.parameters()).hex())

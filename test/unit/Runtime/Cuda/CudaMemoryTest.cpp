@@ -1,6 +1,7 @@
 //===- CudaMemoryTest.cpp - Arenas on the stand-in of CUDA ----------------===//
 
 #include "lib/Runtime/Cuda/CudaMemory.h"
+#include "lib/Runtime/Cuda/StepRing.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -68,6 +69,50 @@ TEST_F(CudaArenas, LaterCopiesAndFillsWin) {
   EXPECT_EQ(found[59], static_cast<char>(0xee));
   EXPECT_EQ(found[60], bytes[53]);
   EXPECT_EQ(found[107], 0);
+}
+
+TEST_F(CudaArenas, WhatAStepGaveIsThereWhileLaterOnesRun) {
+  const OutputBlock block{4096, 64};
+  StepRing ring;
+  ASSERT_TRUE(ring.make(memory->gpuOf(1), block, reinterpret_cast<Address>(memory->addressOf(1, block.offset))).ok());
+  const uint64_t steps = StepRing::kSteps + 3;
+  for (uint64_t step = 0; step < steps; ++step) {
+    ASSERT_TRUE(memory->fill(1, block.offset, static_cast<uint8_t>(step + 1), block.bytes).ok());
+    if (step >= StepRing::kSteps)
+      ASSERT_EQ(memory->gpuOf(1)->driver().cuEventSynchronize(ring.ended(step)), kSuccess);
+    ASSERT_TRUE(ring.end(step).ok());
+  }
+  for (uint64_t step = steps - StepRing::kSteps; step < steps; ++step) {
+    ASSERT_EQ(memory->gpuOf(1)->driver().cuEventSynchronize(ring.ended(step)), kSuccess);
+    EXPECT_EQ(ring.query(step), kSuccess);
+    EXPECT_EQ(ring.outputs(step)[63], static_cast<char>(step + 1));
+  }
+}
+
+/// Of what lies in the copy, the copy is read; of what was written since, the arena.
+TEST_F(CudaArenas, OutputsAreReadFromTheirCopy) {
+  const OutputBlock block{4096, 64};
+  StepRing ring;
+  ASSERT_TRUE(ring.make(memory->gpuOf(0), block, reinterpret_cast<Address>(memory->addressOf(0, block.offset))).ok());
+  ASSERT_TRUE(memory->fill(0, block.offset - 1, 7, block.bytes + 1).ok());
+  ASSERT_TRUE(ring.end(0).ok());
+  memory->setOutputs(0, block, ring.outputs(0), ring.ended(0));
+  const Gpu &gpu = *memory->gpuOf(0);
+  auto overwrite = [&](uint8_t value) { // behind the memory's back, as the next step does
+    ASSERT_TRUE(gpu.use().ok());
+    ASSERT_EQ(gpu.driver().cuMemsetD8Async(reinterpret_cast<Address>(memory->addressOf(0, block.offset - 1)), value,
+                                           static_cast<size_t>(block.bytes + 1), gpu.mainStream()),
+              kSuccess);
+  };
+  overwrite(9);
+  EXPECT_EQ(read(0, block.offset + 60, 4), std::vector<char>(4, 7));
+  EXPECT_EQ(read(0, block.offset - 1, 1)[0], 9);
+  EXPECT_EQ(read(1, block.offset, 1)[0], 0) << "of another rank";
+  char value = 11;
+  ASSERT_TRUE(memory->copyIn(0, block.offset + 8, &value, 1).ok());
+  EXPECT_EQ(read(0, block.offset + 8, 1)[0], 11);
+  EXPECT_EQ(read(0, block.offset, 1)[0], 9);
+  memory->setOutputs(0, OutputBlock(), nullptr, nullptr);
 }
 
 TEST_F(CudaArenas, GrowingKeepsTheStateAndBeginsAtZero) {
