@@ -67,11 +67,12 @@ FailureOr<runtime::Manifest> Packager::writeProgram(ModuleOp of) {
   FailureOr<runtime::Plan> plan = program ? translatePlan(program) : FailureOr<runtime::Plan>();
   if (failed(plan))
     return failure();
-  options.target->adjustLaunches(*plan, kernels);
+  options.target->adjustPlan(*plan, kernels);
   FailureOr<runtime::Manifest> manifest = translateManifest(of, program, *plan, kernels);
   if (failed(manifest))
     return failure();
   manifest->outsideArena = options.target->findOutsideArena(*plan);
+  manifest->needs = options.target->findNeeds(*plan);
   if (failed(writeReadBack(manifest->programs.front().plan, *plan, runtime::parsePlan, runtime::writePlan)))
     return failure();
   return manifest;

@@ -76,12 +76,28 @@ def test_nothing_is_left_after_a_failure(artifact) -> None:
         assert code in (2, 3) and "leak" not in text, f"{function}: {code}\n{text}"
 
 
+@pytest.mark.parametrize("library, found, cure", [
+    ("driver", "the CUDA driver, of CUDA 13.0", "update NVIDIA's driver"),
+    ("cublaslt", "cuBLASLt 13.1", "update nvidia-cublas-cu12 or nvidia-cublas"),
+    ("nccl", "NCCL 2.28", "update nvidia-nccl-cu12 or nvidia-nccl-cu13")])
+def test_libraries_older_than_the_artifact_needs(artifact, tmp_path, library, found, cure) -> None:
+    copy = tmp_path / "newer.spmd"
+    shutil.copytree(artifact, copy)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    assert manifest["needs"] == {"driver": "12.4", "cublaslt": "12.0", "nccl": "2.27"}
+    manifest["needs"][library] = "99.1"
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    code, text = run(STANDINS, BIN / "spmd-run", copy, "--steps=1")
+    assert code == 2 and f"{found} is too old: '{copy}' needs 99.1; {cure}" in text, text
+
+
 @pytest.mark.parametrize("settings, sentence", [
     (("devices=0",), "no CUDA-capable device is detected"),
     (("devices=1",), r"this process sees 1 GPU, and 2 ranks of this host need one each \(1 process with 2 ranks\)"),
     (("driver=11080",), "the CUDA driver is too old: it is of CUDA 11.8, and 12.4 is needed; update NVIDIA's driver"),
     (("without=cuFuncLoad",), "the CUDA driver of version 13.0 has no cuFuncLoad"),
     (("nccl=21805",), "NCCL is too old: it is 2.18.5, and 2.27.0 is needed"),
+    (("cublaslt=110901",), r"cuBLASLt 11.9 is too old: '.*mlp.spmd' needs 12.0; update nvidia-cublas-cu12 or nvidia-cublas"),
     (("chip=80",), "has kernels for sm_90, which an sm_80 does not run; compile with --target=cuda:sm_80"),
     (("memory=1000000",), r"GPU 0 \(Stand-in\) has 1,000,000 bytes free of 1,000,000, and the step takes 35,651,584"),
 ], ids=lambda value: value[0] if isinstance(value, tuple) else "")

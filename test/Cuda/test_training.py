@@ -183,6 +183,28 @@ def test_the_driver_gives_what_the_manifest_says(folder, tmp_path) -> None:
     assert done.returncode == 0 and f"stand-in: {planned} bytes of device memory at most" in done.stderr, done.stderr
 
 
+def test_streams_and_communicators_are_as_the_plan_says(folder, tmp_path) -> None:
+    """Collectives go before what computes, and hold no more of the device than is left by others in flight."""
+    artifact = tmp_path / "tiny.spmd"
+    shutil.copytree(compile_pair(folder, TINY, 2, "--policy=class:Block")[0], artifact)
+    plan = json.loads((artifact / "train_step.plan.json").read_text())
+    assert plan["priorities"] == {"gather": 1, "reduce": 1, "scalar": 1}
+    assert plan["max_blocks"] == {"gather": 32, "reduce": 32, "scalar": 32}
+    plan["priorities"] = {"gather": 2, "reduce": 1}
+    plan["max_blocks"] = {"gather": 5, "reduce": 1000}
+    (artifact / "train_step.plan.json").write_text(json.dumps(plan))
+    manifest = json.loads((artifact / "manifest.json").read_text())
+    del manifest["programs"][0]["hash"]
+    (artifact / "manifest.json").write_text(json.dumps(manifest))
+    done = subprocess.run([str(STANDINS), "made=1", str(BIN / "spmd-run"), str(artifact), "--steps=1"], capture_output=True,
+                          text=True, env={**os.environ, "SPMD_BUILD": str(BIN.parent)}, timeout=300)
+    assert done.returncode == 0, done.stderr
+    made = collections.Counter(re.findall("stand-in: a (.*)", done.stderr))
+    # Of each of two ranks: compute and scalar last, reduce behind gather. The device of the stand-in has 132 multiprocessors.
+    assert made == {"stream of priority 0": 4, "stream of priority -4": 2, "stream of priority -5": 2,
+                    "communicator with at most 5 thread blocks": 2, "communicator with at most 33 thread blocks": 4}
+
+
 def test_the_first_number_that_is_not_finite_is_named(folder, tmp_path) -> None:
     """The commands and ranks that --check-finite names on the emulated artifact, without a graph; and what is fine is."""
     said = []

@@ -290,6 +290,9 @@ STANDIN_API Result ncclCommInitRankConfig(Comm *out, int ranks, UniqueId id, int
   comm->isJoining = true;
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); // the others read this process's memory
   *out = comm;
+  if (standInSetting("made"))
+    std::fprintf(stderr, "stand-in: a communicator with at most %d thread blocks%s\n", config->maxCTAs,
+                 config->blocking == 0 ? "" : ", blocking");
   // The last one takes the name away.
   if (++comm->shared->joined == ranks)
     ::shm_unlink(comm->name.c_str());

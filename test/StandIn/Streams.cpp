@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <map>
 #include <vector>
 
@@ -63,7 +64,7 @@ STANDIN_API Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
   return kSuccess;
 }
 
-STANDIN_API Result cuStreamCreateWithPriority(StreamHandle *stream, unsigned flags, int) {
+STANDIN_API Result cuStreamCreateWithPriority(StreamHandle *stream, unsigned flags, int priority) {
   ENTER("cuStreamCreateWithPriority");
   if (!(flags & kStreamNonBlocking) || !current)
     return kInvalidValue; // ours never synchronize with the legacy stream
@@ -71,6 +72,8 @@ STANDIN_API Result cuStreamCreateWithPriority(StreamHandle *stream, unsigned fla
   *stream = new CUstream_st;
   (*stream)->lane = makeLane();
   (*stream)->number = made++;
+  if (standInSetting("made"))
+    std::fprintf(stderr, "stand-in: a stream of priority %d\n", priority);
   allStreams().push_back(*stream);
   return kSuccess;
 }

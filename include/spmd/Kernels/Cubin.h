@@ -32,6 +32,8 @@ std::string findCudaProblem(const CudaOptions &options);
 llvm::SmallVector<llvm::StringRef> getKernelChips();
 /// Of one of them.
 int64_t getMultiprocessors(llvm::StringRef chip);
+/// 90 of sm_90.
+int64_t getCapability(llvm::StringRef chip);
 
 /// One kernel for one chip: how it is launched, and what ptxas says of it.
 struct GpuKernel {

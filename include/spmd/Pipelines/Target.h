@@ -57,11 +57,14 @@ public:
   /// Writes the kernels of `module`, those in `files` and what they need into the artifact.
   virtual mlir::LogicalResult writeKernels(mlir::ModuleOp module, const CodeOptions &options, UserKernelFiles &files,
                                            ArtifactFolder &folder, ArtifactKernels &kernels) const = 0;
-  /// Changes how the plan launches kernels, where that is another unit than the dialect's parallel iterations.
-  virtual void adjustLaunches(runtime::Plan &, const ArtifactKernels &) const {}
+  /// Adds to the plan what only the target knows: how it launches kernels, where that is another unit than the
+  /// dialect's parallel iterations, and which streams go before others.
+  virtual void adjustPlan(runtime::Plan &, const ArtifactKernels &) const {}
   /// What a run of `plan` needs beside its arenas. The sizes of what libraries allocate for themselves are theirs to
   /// decide. By default the workspaces of the CPU's GEMMs.
   virtual std::vector<runtime::OutsideArena> findOutsideArena(const runtime::Plan &plan) const;
+  /// The libraries that a run of `plan` loads, if the target loads any.
+  virtual std::optional<runtime::NeededLibraries> findNeeds(const runtime::Plan &) const { return std::nullopt; }
 
 protected:
   /// Checks one kernel of the user's, but for what is in its file.

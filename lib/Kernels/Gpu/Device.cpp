@@ -53,4 +53,10 @@ SmallVector<StringRef> getKernelChips() {
 
 int64_t getMultiprocessors(StringRef chip) { return findDevice(chip)->sms; }
 
+int64_t getCapability(StringRef chip) {
+  int64_t capability = 0;
+  (void)chip.substr(chip.find('_') + 1).getAsInteger(10, capability);
+  return capability;
+}
+
 } // namespace spmd::kernel

@@ -60,6 +60,22 @@ public:
     return success();
   }
 
+  void adjustPlan(runtime::Plan &plan, const ArtifactKernels &) const override { preferCollectives(plan, chips); }
+
+  /// Whose functions the runtime calls: cuFuncLoad and priorities in graphs, windows of NCCL's. Drivers before 12.8 do
+  /// not know Blackwell.
+  std::optional<runtime::NeededLibraries> findNeeds(const runtime::Plan &plan) const override {
+    auto isBlackwell = [](StringRef chip) { return kernel::getCapability(chip) >= 100; };
+    runtime::NeededLibraries needs;
+    needs.driver = llvm::all_of(chips, isBlackwell) ? runtime::LibraryVersion{12, 8} : runtime::LibraryVersion{12, 4};
+    if (hasGemms(plan))
+      needs.cublasLt = runtime::LibraryVersion{12, 0};
+    if (llvm::any_of(plan.commands,
+                     [](const runtime::Command &command) { return command.is<runtime::CollectiveCommand>(); }))
+      needs.nccl = runtime::LibraryVersion{2, 27};
+    return needs;
+  }
+
   std::vector<runtime::OutsideArena> findOutsideArena(const runtime::Plan &) const override {
     return {{"CUDA context and code", std::nullopt}, {"thread stacks", std::nullopt}};
   }

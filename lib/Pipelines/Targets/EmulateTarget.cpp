@@ -45,7 +45,8 @@ public:
   }
 
   /// The iterations of an emulated kernel are the blocks of its grid.
-  void adjustLaunches(runtime::Plan &plan, const ArtifactKernels &kernels) const override {
+  void adjustPlan(runtime::Plan &plan, const ArtifactKernels &kernels) const override {
+    preferCollectives(plan, chip);
     llvm::StringMap<int64_t> blocks = getBlocks(kernels);
     for (runtime::Command &command : plan.commands)
       if (auto *kernel = command.as<runtime::KernelCommand>()) {

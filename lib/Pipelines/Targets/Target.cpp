@@ -2,6 +2,7 @@
 
 #include "Targets.h"
 #include "spmd/Kernels/SharedObject.h"
+#include "spmd/Runtime/Core/Collective.h"
 #include "spmd/Runtime/Core/GemmWorkspace.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
@@ -119,11 +120,21 @@ llvm::StringMap<int64_t> spmd::getBlocks(const ArtifactKernels &kernels) {
 }
 
 int64_t spmd::getGemmWorkspace(ArrayRef<std::string> chips) {
-  auto isHopper = [](StringRef chip) {
-    int capability = 0;
-    return chip.consume_front("sm_") && !chip.getAsInteger(10, capability) && capability >= 90;
-  };
+  auto isHopper = [](StringRef chip) { return kernel::getCapability(chip) >= 90; };
   return llvm::any_of(chips, isHopper) ? 32 << 20 : 4 << 20;
+}
+
+void spmd::preferCollectives(runtime::Plan &plan, ArrayRef<std::string> chips) {
+  int64_t multiprocessors = INT64_MAX;
+  for (const std::string &chip : chips)
+    multiprocessors = std::min(multiprocessors, kernel::getMultiprocessors(chip));
+  constexpr int64_t kMostUseful = 32; // more do not send faster
+  for (const runtime::Command &command : plan.commands)
+    if (const auto *collective = command.as<runtime::CollectiveCommand>()) {
+      plan.priorities[plan.streams[static_cast<size_t>(command.stream)]] = 1;
+      plan.maxBlocks[plan.communicators[static_cast<size_t>(collective->communicator)]] =
+          std::min(kMostUseful, multiprocessors / (runtime::kMostInFlight + 1));
+    }
 }
 
 int64_t spmd::getReductionBlocks(ArrayRef<std::string> chips) {

@@ -6,6 +6,10 @@
 
 using namespace spmd::runtime;
 
+std::string spmd::runtime::toText(LibraryVersion version) {
+  return std::to_string(version.major) + "." + std::to_string(version.minor);
+}
+
 bool Unit::isTrainable() const {
   return std::any_of(segments.begin(), segments.end(), [](const Segment &s) { return s.trainable; });
 }

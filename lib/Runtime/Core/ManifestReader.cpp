@@ -6,6 +6,7 @@
 #include "spmd/Runtime/Core/Manifest.h"
 
 #include <algorithm>
+#include <charconv>
 
 using namespace spmd::runtime;
 
@@ -21,6 +22,34 @@ static std::string optionalString(JsonValue value, const char *key) {
 
 static std::vector<std::string> optionalStrings(JsonValue value, const char *key) {
   return value.has(key) ? value[key].asStrings() : std::vector<std::string>();
+}
+
+/// "12.4".
+static LibraryVersion readVersion(JsonValue value) {
+  std::string text = value.asString();
+  LibraryVersion version;
+  const char *end = text.data() + text.size();
+  auto [dot, first] = std::from_chars(text.data(), end, version.major);
+  if (first != std::errc() || version.major < 0 || dot == end || *dot != '.') {
+    value.fail("expected a version, as \"12.4\", found '" + text + "'");
+    return version;
+  }
+  auto [last, second] = std::from_chars(dot + 1, end, version.minor);
+  if (second != std::errc() || version.minor < 0 || last != end)
+    value.fail("expected a version, as \"12.4\", found '" + text + "'");
+  return version;
+}
+
+static NeededLibraries readNeeds(JsonValue value) {
+  NeededLibraries needs;
+  auto read = [&](const char *key, std::optional<LibraryVersion> &version) {
+    if (value.has(key))
+      version = readVersion(value[key]);
+  };
+  read("driver", needs.driver);
+  read("cublaslt", needs.cublasLt);
+  read("nccl", needs.nccl);
+  return needs;
 }
 
 /// A file of the artifact: a plain name, so that an artifact never reaches
@@ -404,6 +433,8 @@ static void readProgram(JsonValue value, Manifest &manifest) {
     value["outside_arena"].forEach([&](JsonValue entry) {
       manifest.outsideArena.push_back({entry["name"].asString(), optionalInt(entry, "bytes")});
     });
+  if (value.has("needs"))
+    manifest.needs = readNeeds(value["needs"]);
   if (value.has("replicated"))
     value["replicated"].forEach([&](JsonValue entry) {
       manifest.replicated.push_back({entry["op"].asString(), optionalString(entry, "loc"), entry["bytes"].asSize()});

@@ -322,6 +322,16 @@ void ManifestWriter::writeProgram(const Manifest &program) {
     json.member("name", entry.name);
     json.member("bytes", entry.bytes);
   });
+  if (program.needs)
+    json.object("needs", [&] {
+      auto write = [&](const char *key, const std::optional<LibraryVersion> &version) {
+        if (version)
+          json.member(key, toText(*version));
+      };
+      write("driver", program.needs->driver);
+      write("cublaslt", program.needs->cublasLt);
+      write("nccl", program.needs->nccl);
+    });
   if (!program.replicated.empty())
     json.objects("replicated", program.replicated, [&](const ReplicatedValue &value) {
       json.member("op", value.op);

@@ -10,6 +10,17 @@ const std::vector<std::string> &Plan::axesOf(int32_t communicator) const {
   return found == axes.end() ? none : found->second;
 }
 
+static int64_t findOrZero(const std::map<std::string, int64_t> &values, const std::string &name) {
+  auto found = values.find(name);
+  return found == values.end() ? 0 : found->second;
+}
+
+int64_t Plan::priorityOf(size_t stream) const { return findOrZero(priorities, streams[stream]); }
+
+int64_t Plan::maxBlocksOf(int32_t communicator) const {
+  return findOrZero(maxBlocks, communicators[static_cast<size_t>(communicator)]);
+}
+
 std::string spmd::runtime::collectiveTrace(const Plan &plan) {
   std::string trace;
   for (const auto &[name, axes] : plan.axes) {

@@ -206,6 +206,19 @@ void PlanReader::read(JsonValue root) {
       if (plan.axes[name].empty())
         axes.fail("expected an axis; a communicator of all ranks has no entry");
     });
+  auto readNumbers = [&](const char *key, const char *what, const std::vector<std::string> &known,
+                         std::map<std::string, int64_t> &numbers) {
+    if (root.has(key))
+      root[key].forEachMember([&](const std::string &name, JsonValue value) {
+        if (std::find(known.begin(), known.end(), name) == known.end())
+          value.fail(std::string("no ") + what + " is named '" + name + "'");
+        numbers[name] = value.asSize();
+        if (numbers[name] == 0)
+          value.fail("expected at least 1");
+      });
+  };
+  readNumbers("priorities", "stream", plan.streams, plan.priorities);
+  readNumbers("max_blocks", "communicator", plan.communicators, plan.maxBlocks);
   root["buffers"].forEach([&](JsonValue value) { readBuffer(value); });
   root["commands"].forEach([&](JsonValue value) { readCommand(value); });
 }

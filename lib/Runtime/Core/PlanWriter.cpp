@@ -131,6 +131,15 @@ std::string PlanWriter::write() {
       for (const auto &[name, axes] : plan.axes)
         json.member(name.c_str(), axes);
     });
+  auto writeNumbers = [&](const char *key, const std::map<std::string, int64_t> &numbers) {
+    if (!numbers.empty())
+      json.object(key, [&] {
+        for (const auto &[name, number] : numbers)
+          json.member(name.c_str(), number);
+      });
+  };
+  writeNumbers("priorities", plan.priorities);
+  writeNumbers("max_blocks", plan.maxBlocks);
   json.objects("buffers", plan.buffers, [&](const Buffer &buffer) { writeBuffer(buffer); });
   json.objects("commands", plan.commands, [&](const Command &command) { writeCommand(command); });
   return json.finish();

@@ -5,6 +5,7 @@
 
 #include "CublasLtApi.h"
 #include "CudaMemory.h"
+#include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Plan.h"
 
 #include <memory>
@@ -28,6 +29,9 @@ public:
 
   spmd::runtime::Status check(cublas::Status result, const std::string &what) const;
   size_t version() const { return found; }
+  LibraryVersion release() const {
+    return {static_cast<int64_t>(found / 10000), static_cast<int64_t>(found % 10000 / 100)};
+  }
 
 private:
   static Expected<std::shared_ptr<const CublasLt>> open();

@@ -20,6 +20,15 @@ bool hasCollectives(const Plan &plan) {
                      [](const Command &command) { return command.is<CollectiveCommand>(); });
 }
 
+/// That a library is as new as the artifact needs it to be; `cure` is how to get such a one.
+Status checkVersion(const Artifact &artifact, const std::string &library, LibraryVersion found,
+                    const std::optional<LibraryVersion> &needed, const std::string &cure) {
+  if (!needed || !(found < *needed))
+    return Status::success();
+  return Status::badInput(library + " " + toText(found) + " is too old: '" + artifact.folder + "' needs " +
+                          toText(*needed) + "; " + cure);
+}
+
 class CudaDevice final : public Device {
 public:
   CudaDevice(const Artifact &artifact, const DeviceOptions &options, std::shared_ptr<const Driver> driver)
@@ -60,6 +69,11 @@ public:
 
 /// Loads what needs no particular device, and chooses the code.
 Status CudaDevice::open() {
+  NeededLibraries needs = artifact.manifest.needs.value_or(NeededLibraries());
+  if (Status status = checkVersion(artifact, "the CUDA driver, of CUDA", driver->cudaVersion(), needs.driver,
+                                   "update NVIDIA's driver");
+      !status.ok())
+    return status;
   int count = 0;
   SPMD_CUDA_TRY(*driver, cuDeviceGetCount, &count);
   if (count == 0)
@@ -69,12 +83,20 @@ Status CudaDevice::open() {
     if (!library)
       return library.error();
     cublas = *library;
+    if (Status status = checkVersion(artifact, "cuBLASLt", cublas->release(), needs.cublasLt,
+                                     "update nvidia-cublas-cu12 or nvidia-cublas");
+        !status.ok())
+      return status;
   }
   if (hasCollectives(artifact.plan)) {
     Expected<std::shared_ptr<const Nccl>> library = Nccl::load();
     if (!library)
       return library.error();
     nccl = *library;
+    if (Status status =
+            checkVersion(artifact, "NCCL", nccl->release(), needs.nccl, "update nvidia-nccl-cu12 or nvidia-nccl-cu13");
+        !status.ok())
+      return status;
   }
   DeviceHandle first = 0;
   int major = 0, minor = 0;
@@ -142,7 +164,7 @@ Expected<std::unique_ptr<Stream>> CudaDevice::makeStream(int64_t rank) {
   const std::shared_ptr<const Gpu> &gpu = gpus[here.indexOf(rank)];
   if (Status status = gpu->use(); !status.ok())
     return status;
-  Expected<StreamHandle> stream = gpu->makeStream(/*urgent=*/true);
+  Expected<StreamHandle> stream = gpu->makeStream(0);
   if (!stream)
     return stream.error();
   return std::unique_ptr<Stream>(std::make_unique<CudaStream>(gpu, *stream, /*owns=*/true));
@@ -157,6 +179,9 @@ Expected<std::unique_ptr<Executor>> CudaDevice::makeExecutor(RankMemory &memory,
 /// What the runtime has no way to do on a GPU; see docs/cuda.md.
 Status CudaBackend::checkPlan(const Artifact &artifact) const {
   const Plan &plan = artifact.plan;
+  if (plan.priorityOf(0) != 0)
+    return Status::badInput("stream '" + plan.streams[0] + "' has priority " + std::to_string(plan.priorityOf(0)) +
+                            "; on GPUs nothing comes after the first stream");
   for (const Command &command : plan.commands) {
     std::string problem;
     if (const auto *collective = command.as<CollectiveCommand>()) {

@@ -90,6 +90,7 @@ Status CudaExecutor::connect() {
   for (size_t i = 0; i < groups.size(); ++i) {
     if (!isUsed[i])
       continue;
+    wanted.maxBlocks = plan.maxBlocksOf(static_cast<int32_t>(i));
     RankGroups along = code.artifact.manifest.groupsAlong(plan.axesOf(static_cast<int32_t>(i)));
     Expected<std::unique_ptr<CommunicatorGroup>> made =
         processes.make(plan.communicators[i], here, along, abort, wanted);

@@ -4,7 +4,7 @@
 #define SPMD_LIB_RUNTIME_CUDA_DRIVER_H
 
 #include "DriverApi.h"
-#include "spmd/Runtime/Core/Status.h"
+#include "spmd/Runtime/Core/Manifest.h"
 
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ public:
   /// Success, or "CUDA: WHAT: out of memory (CUDA_ERROR_OUT_OF_MEMORY)".
   Status check(Result result, const std::string &what) const;
 
-  int version() const { return found; }
+  LibraryVersion cudaVersion() const { return {found / 1000, found % 1000 / 10}; }
 
 private:
   static Expected<std::shared_ptr<const Driver>> open();

@@ -2,6 +2,8 @@
 
 #include "Gpu.h"
 
+#include <algorithm>
+
 namespace spmd::runtime::cuda {
 
 Expected<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, int ordinal) {
@@ -25,7 +27,7 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, i
   SPMD_CUDA_TRY(d, cuDevicePrimaryCtxRetain, &gpu->context, gpu->device);
   if (Status status = gpu->use(); !status.ok())
     return status;
-  Expected<StreamHandle> stream = gpu->makeStream(/*urgent=*/false);
+  Expected<StreamHandle> stream = gpu->makeStream(kLastPlace);
   if (!stream)
     return stream.error();
   gpu->main = *stream;
@@ -50,11 +52,13 @@ Status Gpu::use() const {
   return Status::success();
 }
 
-Expected<StreamHandle> Gpu::makeStream(bool urgent) const {
+Expected<StreamHandle> Gpu::makeStream(int64_t place) const {
   int least = 0, greatest = 0;
   SPMD_CUDA_TRY(*loaded, cuCtxGetStreamPriorityRange, &least, &greatest);
   StreamHandle stream = nullptr;
-  SPMD_CUDA_TRY(*loaded, cuStreamCreateWithPriority, &stream, kStreamNonBlocking, urgent ? greatest : least);
+  // The greatest priority is the least number.
+  auto priority = static_cast<int>(std::min<int64_t>(greatest + place, least));
+  SPMD_CUDA_TRY(*loaded, cuStreamCreateWithPriority, &stream, kStreamNonBlocking, priority);
   return stream;
 }
 

@@ -29,8 +29,9 @@ public:
   Status use() const;
 
   StreamHandle mainStream() const { return main; }
-  /// Urgent: its kernels go before those of other streams that wait.
-  Expected<StreamHandle> makeStream(bool urgent) const;
+  /// A stream whose kernels go before those of streams of later places that wait; the device has a few.
+  Expected<StreamHandle> makeStream(int64_t place) const;
+  static constexpr int64_t kLastPlace = INT32_MAX;
 
 private:
   Gpu() = default;

@@ -168,7 +168,8 @@ struct NcclGroup::End final : public Communicator {
     return status;
   }
 
-  Status connect(const nccl::UniqueId &id, const AbortState &abort, std::chrono::steady_clock::time_point deadline);
+  Status connect(const nccl::UniqueId &id, int64_t maxBlocks, const AbortState &abort,
+                 std::chrono::steady_clock::time_point deadline);
 
   NcclGroup &group;
   int64_t rank;
@@ -231,14 +232,16 @@ Status NcclGroup::addArenas(const CudaMemory &memory) {
   });
 }
 
-Status NcclGroup::End::connect(const nccl::UniqueId &id, const AbortState &abort,
+Status NcclGroup::End::connect(const nccl::UniqueId &id, int64_t maxBlocks, const AbortState &abort,
                                std::chrono::steady_clock::time_point deadline) {
   if (Status status = gpu->use(); !status.ok())
     return status;
   nccl::Config config;
   config.blocking = 0; // so that a rank that never comes is an error
-  // Rule 11 of the certificate: those in flight together leave room on the device.
-  config.maxCTAs = std::max(1, std::min(32, gpu->multiprocessors() / (kMostInFlight + 1)));
+  // Rule 11 of the certificate: those in flight together leave room on the device, which may have less than the plan
+  // was made for.
+  int64_t most = std::max(1, gpu->multiprocessors() / (kMostInFlight + 1));
+  config.maxCTAs = static_cast<int>(maxBlocks ? std::min(maxBlocks, most) : most);
   nccl::Result state = library().ncclCommInitRankConfig(&comm, static_cast<int>(group.groups.size()), id,
                                                         static_cast<int>(group.groups.positionOf(rank)), &config);
   while (state == nccl::kInProgress) {
@@ -285,7 +288,8 @@ Expected<std::unique_ptr<CommunicatorGroup>> NcclFactory::make(const std::string
     group->ends.push_back(std::make_unique<NcclGroup::End>(*group, rank, gpus[ranks.indexOf(rank)]));
   auto deadline = std::chrono::steady_clock::now() + options.timeout;
   Status status = forEachRank(ranks, [&](int64_t rank) {
-    Status connected = group->ends[ranks.indexOf(rank)]->connect(meetings[groups.groupOf(rank)].id, abort, deadline);
+    Status connected = group->ends[ranks.indexOf(rank)]->connect(meetings[groups.groupOf(rank)].id, options.maxBlocks,
+                                                                 abort, deadline);
     if (!connected.ok() && !abort.isRaised() && !group->failEverywhere(connected))
       abort.fail(connected); // the others wait for this one
     return connected;

@@ -5,6 +5,7 @@
 
 #include "CudaMemory.h"
 #include "NcclApi.h"
+#include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Train/Abort.h"
 
 #include <atomic>
@@ -31,7 +32,7 @@ public:
   static Expected<std::shared_ptr<const Nccl>> load();
   /// `comm`, which may be null, says more.
   Status check(nccl::Result result, const std::string &what, nccl::Comm comm = nullptr) const;
-  int version() const { return found; }
+  LibraryVersion release() const { return {found / 10000, found % 10000 / 100}; }
 
 private:
   static Expected<std::shared_ptr<const Nccl>> open();

@@ -138,13 +138,18 @@ Status RankProgram::makeStreams() {
   const Plan &plan = code.artifact.plan;
   std::vector<bool> isJoined = findJoined(plan);
   streams.resize(plan.streams.size());
+  int64_t greatest = 0;
+  for (size_t i = 0; i < plan.streams.size(); ++i)
+    greatest = std::max(greatest, plan.priorityOf(i));
   for (const Command &command : plan.commands) {
     auto at = static_cast<size_t>(command.stream);
     PlanStream &made = streams[at];
     if (made.stream)
       continue;
-    // The first is the main stream, which computes; collectives go before it.
-    Expected<StreamHandle> stream = at == 0 ? device->mainStream() : device->makeStream(/*urgent=*/true);
+    // The first is the main stream, which computes, and which nothing comes after.
+    int64_t priority = plan.priorityOf(at);
+    Expected<StreamHandle> stream =
+        at == 0 ? device->mainStream() : device->makeStream(priority ? greatest - priority : Gpu::kLastPlace);
     if (!stream)
       return stream.error();
     made.stream = std::make_unique<CudaStream>(device, *stream, /*owns=*/at != 0);

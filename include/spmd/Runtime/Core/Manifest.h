@@ -195,6 +195,22 @@ struct ReplicatedValue {
   int64_t bytes = 0;
 };
 
+/// Of a library: "12.4".
+struct LibraryVersion {
+  int64_t major = 0, minor = 0;
+
+  bool operator<(const LibraryVersion &other) const {
+    return major != other.major ? major < other.major : minor < other.minor;
+  }
+};
+std::string toText(LibraryVersion version);
+
+/// The oldest versions of libraries that an artifact runs with; none of those that it does not use.
+struct NeededLibraries {
+  std::optional<LibraryVersion> driver; ///< CUDA's, by the version of CUDA that it is of
+  std::optional<LibraryVersion> cublasLt, nccl;
+};
+
 struct Manifest {
   std::string compiler, step, target, mode, policy, view;
   std::vector<MeshAxis> mesh;
@@ -215,6 +231,7 @@ struct Manifest {
   std::vector<Output> outputs;
   std::string resultTree;
   std::vector<OutsideArena> outsideArena;
+  std::optional<NeededLibraries> needs; ///< of targets that load libraries
   std::vector<ReplicatedValue> replicated;
   std::vector<std::string> zeroGradient; ///< analytically zero gradients
   /// What the step computes; absent only while a plan without a program that it comes from is checked.

@@ -39,11 +39,18 @@ struct Plan {
   std::vector<std::string> communicators;
   /// Of a communicator that does not connect all ranks, by name: the axes of the mesh along which it does.
   std::map<std::string, std::vector<std::string>> axes;
+  /// Of a stream whose commands go before those of others on a device, by name: the greater, the sooner. Others: 0.
+  std::map<std::string, int64_t> priorities;
+  /// The most thread blocks that a collective may hold on a device, by communicator. Others: as the library likes.
+  std::map<std::string, int64_t> maxBlocks;
   std::vector<Buffer> buffers; ///< buffers[i].id == i
   std::vector<Command> commands;
 
   /// The axes of a communicator, by number; none: it connects all ranks.
   const std::vector<std::string> &axesOf(int32_t communicator) const;
+  int64_t priorityOf(size_t stream) const;
+  /// 0: as the library likes.
+  int64_t maxBlocksOf(int32_t communicator) const;
 };
 
 /// The version of the JSON form that is written, and the only one that is read.

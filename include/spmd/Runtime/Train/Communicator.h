@@ -73,6 +73,8 @@ struct CommunicatorOptions {
   std::chrono::steady_clock::duration timeout = std::chrono::seconds(60);
   /// Threads of this process that compute or wait: with more of them than cores a waiting one sleeps early.
   int64_t threads = 1;
+  /// The most thread blocks that a collective may hold on a device; 0: as the communicator likes.
+  int64_t maxBlocks = 0;
 };
 
 /// The processes that run a job together. All of them make the same calls in the same order, but for those that say
