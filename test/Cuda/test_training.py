@@ -183,6 +183,45 @@ def test_the_driver_gives_what_the_manifest_says(folder, tmp_path) -> None:
     assert done.returncode == 0 and f"stand-in: {planned} bytes of device memory at most" in done.stderr, done.stderr
 
 
+def test_algorithms_are_chosen_once(folder, tmp_path) -> None:
+    """By library version, device and problem; a list of them that is broken is made again, and none is needed."""
+    artifact, kept, log = compile_pair(folder, TINY, 2, "--policy=class:Block")[0], tmp_path / "kept" / "here", tmp_path / "calls"
+
+    def run(*settings: str, cache: pathlib.Path = kept) -> tuple[int, str, str]:
+        log.unlink(missing_ok=True)
+        done = subprocess.run([str(STANDINS), f"--log={log}", *settings, str(BIN / "spmd-run"), str(artifact), "--steps=2"],
+                              capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "SPMD_BUILD": str(BIN.parent), "SPMD_CUBLASLT_CACHE": str(cache)})
+        assert done.returncode == 0, done.stderr
+        losses = "\n".join(re.findall(r"^ +\d+ +[0-9.]+", done.stdout, re.MULTILINE))
+        return log.read_text().split().count("cublasLtMatmulAlgoGetHeuristic"), done.stderr, losses
+
+    chosen, _, losses = run()
+    file, = kept.iterdir()
+    whole = file.read_bytes()
+    # Blocks have the same problems, and so has the second rank.
+    assert 0 < chosen == len(whole.splitlines()) - 2
+    assert file.name.startswith("cublaslt-130100-") and b"Stand-in, sm_90" in whole.splitlines()[0]
+    assert run() == (0, "", losses)
+    for broken in (whole[:-30], whole.replace(b"f32 ", b"f64 ", 1), b"", b"\n\n"):
+        file.write_bytes(broken)
+        count, said, found = run()
+        assert (count, found) == (chosen, losses)
+        assert said == f"spmd: '{file}' is no list of algorithms of cuBLASLt; they are chosen again\n"
+        assert file.read_bytes() == whole
+    assert run("cublaslt=130200")[0] == chosen and len(list(kept.iterdir())) == 2
+    # What the library refuses now is chosen again.
+    changed = re.sub(rb"(?m)^[0-9a-f]{16} (?=[0-9a-f]{16} 0)", b"0123456789abcdef ", whole).splitlines(keepends=True)[:-1]
+    text = b"".join(changed)
+    value = 14695981039346656037
+    for byte in text:
+        value = (value ^ byte) * 1099511628211 % 2**64
+    file.write_bytes(text + f"{value:016x}\n".encode())
+    assert run() == (chosen, "", losses) and file.read_bytes() == whole
+    (tmp_path / "file").write_text("")
+    assert run(cache=tmp_path / "file" / "below") == (2 * chosen, "", losses)  # by each rank
+
+
 def test_streams_and_communicators_are_as_the_plan_says(folder, tmp_path) -> None:
     """Collectives go before what computes, and hold no more of the device than is left by others in flight."""
     artifact = tmp_path / "tiny.spmd"

@@ -145,6 +145,18 @@ int run(void *context, uint64_t) {
   return 1;
 }
 
+/// What tells the algorithm of one product from that of others.
+uint64_t signOf(const cublasLtMatmulDescOpaque &description, const cublasLtMatrixLayoutOpaque &a,
+                const cublasLtMatrixLayoutOpaque &b, const cublasLtMatrixLayoutOpaque &c) {
+  uint64_t sign = 1469598103934665603u;
+  auto mix = [&](auto value) { sign = (sign ^ static_cast<uint64_t>(value)) * 1099511628211u; };
+  mix(description.compute), mix(description.transA), mix(description.transB), mix(description.epilogue);
+  for (const cublasLtMatrixLayoutOpaque *layout : {&a, &b, &c})
+    mix(layout->type), mix(layout->rows), mix(layout->columns), mix(layout->ld), mix(layout->batch),
+        mix(layout->stride);
+  return sign;
+}
+
 StandInRange rangeOf(const void *at, const cublasLtMatrixLayoutOpaque &layout, int writes) {
   auto element = static_cast<uint64_t>(sizeOf(dtypeOf(layout.type)));
   uint64_t last = (layout.columns - 1) * static_cast<uint64_t>(layout.ld) + layout.rows +
@@ -271,7 +283,21 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
     return kNotSupported;
   results[0] = {};
   results[0].workspaceBytes = preference->workspace;
+  results[0].algorithm.data[0] = signOf(*description, *a, *b, *c);
+  results[0].algorithm.data[1] = preference->workspace;
   *found = 1;
+  return kSuccess;
+}
+
+/// Only what this library has chosen, and for what it was chosen.
+STANDIN_API cublas::Status cublasLtMatmulAlgoCheck(Handle, Description description, Layout a, Layout b, Layout c,
+                                                   Layout, const Algorithm *algorithm, HeuristicResult *result) {
+  ENTER("cublasLtMatmulAlgoCheck");
+  if (algorithm->data[0] != signOf(*description, *a, *b, *c))
+    return kInvalidValue;
+  *result = {};
+  result->algorithm = *algorithm;
+  result->workspaceBytes = algorithm->data[1];
   return kSuccess;
 }
 
@@ -284,7 +310,7 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   auto read = [&](const void *value) {
     return isDouble ? *static_cast<const double *>(value) : static_cast<double>(*static_cast<const float *>(value));
   };
-  if (!algorithm || read(alpha) != 1)
+  if (!algorithm || algorithm->data[0] != signOf(*description, *aLayout, *bLayout, *dLayout) || read(alpha) != 1)
     return kInvalidValue; // the runtime chooses algorithms when it loads
   if (reinterpret_cast<uint64_t>(workspace) % kWorkspaceAlignment)
     return kInvalidValue;

@@ -60,6 +60,7 @@ Expected<std::unique_ptr<GemmContext>> GemmContext::make(std::shared_ptr<const C
   context->lib = std::move(library);
   context->gpu = gpu;
   SPMD_CUBLAS_TRY(*context->lib, cublasLtCreate, &context->opened);
+  context->cache = AlgorithmCache::open(context->lib->version(), *gpu);
   return context;
 }
 
@@ -102,7 +103,7 @@ int32_t epilogueOf(const GemmShape &gemm) {
 
 // [Note: columns] The library's matrices are column-major: C^T = op(B)^T op(A)^T, so the operands change places, and
 // rows are columns.
-Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(const GemmContext &context, const Command &command,
+Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(GemmContext &context, const Command &command,
                                                        const std::vector<Address> &addresses) {
   const CublasLt &lt = context.library();
   const GemmCommand &gemm = *command.as<GemmCommand>();
@@ -162,31 +163,59 @@ Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(const GemmContext &contex
   made->adds = g.beta != 0 || g.residual >= 0;
   made->added = g.residual >= 0 ? at(g.residual) : made->out;
 
-  cublas::Preference preference = nullptr;
-  SPMD_CUBLAS_TRY(lt, cublasLtMatmulPreferenceCreate, &preference);
   uint64_t most = 0;
   if (g.workspace >= 0) {
     made->workspace = at(g.workspace);
     most = static_cast<uint64_t>(command.refs[static_cast<size_t>(g.workspace)].bytes);
   }
-  status = lt.check(
-      lt.cublasLtMatmulPreferenceSetAttribute(preference, cublas::kMaxWorkspaceBytes, &most, sizeof most),
-      "cublasLtMatmulPreferenceSetAttribute");
+  if (Status status = made->choose(context.algorithms(), gemm, most); !status.ok())
+    return status;
+  return made;
+}
+
+/// All that an algorithm is chosen by, apart from library and device.
+static std::string problemOf(const GemmCommand &gemm, bool adds, uint64_t mostBytes) {
+  const GemmShape &g = gemm.shape;
+  std::string text = nameOf(gemm.dtype);
+  for (int64_t number : {g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.strideA, g.strideB, g.strideC})
+    text += " " + std::to_string(number);
+  text += std::string(" ") + (g.transA ? "T" : "N") + (g.transB ? "T" : "N") + " epilogue " +
+          std::to_string(epilogueOf(g)) + (adds ? " adds" : "");
+  return text + " in " + std::to_string(mostBytes);
+}
+
+Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64_t mostBytes) {
+  const CublasLt &lt = context.library();
+  std::string problem = problemOf(gemm, adds, mostBytes);
   cublas::HeuristicResult best = {};
+  if (std::optional<cublas::Algorithm> known = cache.find(problem);
+      known &&
+      lt.cublasLtMatmulAlgoCheck(context.handle(), description, a, b, c, c, &*known, &best) == cublas::kSuccess &&
+      best.workspaceBytes <= mostBytes) {
+    algorithm = *known;
+    workspaceBytes = best.workspaceBytes;
+    return Status::success();
+  }
+  cublas::Preference preference = nullptr;
+  SPMD_CUBLAS_TRY(lt, cublasLtMatmulPreferenceCreate, &preference);
+  Status status = lt.check(
+      lt.cublasLtMatmulPreferenceSetAttribute(preference, cublas::kMaxWorkspaceBytes, &mostBytes, sizeof mostBytes),
+      "cublasLtMatmulPreferenceSetAttribute");
   int found = 0;
   if (status.ok())
-    status = lt.check(lt.cublasLtMatmulAlgoGetHeuristic(context.handle(), made->description, made->a, made->b, made->c,
-                                                        made->c, preference, 1, &best, &found),
-                      "cublasLtMatmulAlgoGetHeuristic");
+    status = lt.check(
+        lt.cublasLtMatmulAlgoGetHeuristic(context.handle(), description, a, b, c, c, preference, 1, &best, &found),
+        "cublasLtMatmulAlgoGetHeuristic");
   (void)lt.cublasLtMatmulPreferenceDestroy(preference);
   if (status.ok() && found == 0)
     status =
         Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " + nameOf(gemm));
   if (!status.ok())
     return status;
-  made->algorithm = best.algorithm;
-  made->workspaceBytes = best.workspaceBytes;
-  return made;
+  algorithm = best.algorithm;
+  workspaceBytes = best.workspaceBytes;
+  cache.add(problem, algorithm);
+  return Status::success();
 }
 
 CublasGemm::~CublasGemm() {

@@ -3,7 +3,7 @@
 #ifndef SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
 #define SPMD_LIB_RUNTIME_CUDA_CUBLASLT_H
 
-#include "CublasLtApi.h"
+#include "AlgorithmCache.h"
 #include "CudaMemory.h"
 #include "spmd/Runtime/Core/Manifest.h"
 #include "spmd/Runtime/Core/Plan.h"
@@ -38,7 +38,7 @@ private:
   size_t found = 0;
 };
 
-/// What the GEMMs of one rank share: a handle.
+/// What the GEMMs of one rank share: a handle, and the algorithms that are known.
 class GemmContext {
 public:
   static Expected<std::unique_ptr<GemmContext>> make(std::shared_ptr<const CublasLt> library,
@@ -47,19 +47,21 @@ public:
 
   const CublasLt &library() const { return *lib; }
   cublas::Handle handle() const { return opened; }
+  AlgorithmCache &algorithms() { return cache; }
 
 private:
   GemmContext() = default;
   std::shared_ptr<const CublasLt> lib;
   std::shared_ptr<const Gpu> gpu;
   cublas::Handle opened = nullptr;
+  AlgorithmCache cache;
 };
 
 /// One GEMM of a plan, ready to be issued: its algorithm is chosen when it is made.
 class CublasGemm {
 public:
   /// `command` is a GEMM; `addresses`: what its references are on this rank. `context` outlives it.
-  static Expected<std::unique_ptr<CublasGemm>> make(const GemmContext &context, const Command &command,
+  static Expected<std::unique_ptr<CublasGemm>> make(GemmContext &context, const Command &command,
                                                     const std::vector<Address> &addresses);
   ~CublasGemm();
 
@@ -67,6 +69,8 @@ public:
 
 private:
   explicit CublasGemm(const GemmContext &context) : context(context) {}
+  /// The algorithm that is known for the problem, or the library's choice.
+  Status choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64_t mostBytes);
   const GemmContext &context;
   cublas::Description description = nullptr;
   cublas::Layout a = nullptr, b = nullptr, c = nullptr;

@@ -62,6 +62,8 @@ struct HeuristicResult { // cublasLtMatmulHeuristicResult_t
 #define SPMD_CUBLASLT_FUNCTIONS(X)                                                                                     \
   X(cublasLtCreate, (Handle * handle))                                                                                 \
   X(cublasLtDestroy, (Handle handle))                                                                                  \
+  X(cublasLtMatmulAlgoCheck, (Handle handle, Description description, Layout a, Layout b, Layout c, Layout d,          \
+                              const Algorithm *algorithm, HeuristicResult *result))                                    \
   X(cublasLtMatmulDescCreate, (Description * description, Compute compute, Type scale))                                \
   X(cublasLtMatmulDescDestroy, (Description description))                                                              \
   X(cublasLtMatmulDescSetAttribute, (Description description, Attribute attribute, const void *value, size_t bytes))   \
@@ -72,9 +74,8 @@ struct HeuristicResult { // cublasLtMatmulHeuristicResult_t
   X(cublasLtMatmulPreferenceDestroy, (Preference preference))                                                          \
   X(cublasLtMatmulPreferenceSetAttribute,                                                                              \
     (Preference preference, PreferenceAttribute attribute, const void *value, size_t bytes))                           \
-  X(cublasLtMatmulAlgoGetHeuristic,                                                                                    \
-    (Handle handle, Description description, Layout a, Layout b, Layout c, Layout d, Preference preference,            \
-     int requested, HeuristicResult *results, int *found))                                                             \
+  X(cublasLtMatmulAlgoGetHeuristic, (Handle handle, Description description, Layout a, Layout b, Layout c, Layout d,   \
+                                     Preference preference, int requested, HeuristicResult *results, int *found))      \
   X(cublasLtMatmul,                                                                                                    \
     (Handle handle, Description description, const void *alpha, const void *a, Layout aLayout, const void *b,          \
      Layout bLayout, const void *beta, const void *c, Layout cLayout, void *d, Layout dLayout,                         \

@@ -105,6 +105,8 @@ Status RankProgram::resolve(const std::vector<Collective> &calls,
       return status;
     }
   }
+  if (context)
+    context->algorithms().save();
   Status status = makeEvent(forked, device);
   if (status.ok()) {
     OutputBlock block = OutputBlock::find(code.artifact.manifest, plan);
