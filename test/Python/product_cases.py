@@ -104,6 +104,7 @@ def micro_step(model, optimizer, x, y, ends: bool):
 PRECISIONS = ("f32", "param=bf16,reduce=f32", "param=bf16", "reduce=bf16", "param=f16,reduce=f32",
               "param=bf16,reduce=f32,output=f32", "casts", "bf16")
 
+
 def coarsest(precision: str) -> torch.dtype:
     return torch.bfloat16 if "bf16" in precision or precision == "casts" else \
         torch.float16 if "f16" in precision else torch.float32

@@ -133,7 +133,7 @@ def masked(model, optimizer, x):
 
 
 def test_masks_are_bits_of_the_element(tmp_path):
-    """On 1, 2 and 4 ranks, fused or not, the very bits of the definition; other ones in every step, and with another
+    """On 1, 2, 4 and 8 ranks, fused or not, the very bits of the definition; other ones in every step, and with another
     seed."""
     model = nn.Module()
     model.weight = nn.Parameter(torch.ones(7))
@@ -143,7 +143,7 @@ def test_masks_are_bits_of_the_element(tmp_path):
     package = spmd.capture(masked, model, optimizer, x)
     package.save(tmp_path / "masked.step")
     index = np.arange(35).reshape(5, 7)
-    for ranks, options in ((1, []), (2, []), (4, []), (3, ["--fuse=false"])):
+    for ranks, options in ((1, []), (2, []), (4, []), (8, []), (3, ["--fuse=false"])):
         artifact = compile_package(package, [f"--ranks={ranks}", *options])
         with spmd.load(artifact, weights=tmp_path / "masked.step/weights.safetensors") as trainer:
             for step in (1, 2):
