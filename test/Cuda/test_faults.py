@@ -175,6 +175,28 @@ def test_faults_of_a_process(artifact, fault, sentence) -> None:
     assert len(said) == 1 and re.search(sentence, said.pop()), text
 
 
+def test_many_issued_steps_are_no_hang(tmp_path) -> None:
+    """Steps that nobody waits for, each shorter than the time-out, all of them together longer."""
+    artifact = compiled(tmp_path / "one.spmd", "mlp-sgd.step", "--ranks=1")
+    program = f"""
+import sys, time
+sys.path.insert(0, {str(SOURCE / "python-bindings")!r})
+import numpy, spmd
+trainer = spmd.load({str(artifact)!r}, timeout=1.0)
+arrays = [numpy.zeros(info.shape, "int64" if info.dtype == "i64" else "float32") for info in trainer.inputs]
+trainer.run(arrays), trainer.run(arrays)
+trainer.outputs = []
+begin = time.monotonic()
+for _ in range(8):
+    trainer.run(arrays)
+issued = time.monotonic() - begin
+trainer.read("param", "fc1.weight")
+print(issued < 1, time.monotonic() - begin > 2)
+"""
+    code, text = run(STANDINS, "slow=15000", sys.executable, "-c", program)
+    assert code == 0 and text.split() == ["True", "True"], text
+
+
 def test_a_call_that_fails_in_one_process(artifact) -> None:
     code, text = run(STANDINS, "fail=cuGraphLaunch:2", "rank=1", *launch(2), BIN / "spmd-run", artifact, "--steps=6",
                      "--timeout=5")

@@ -4,6 +4,7 @@
 #include "Streams.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -151,12 +152,25 @@ Result enqueue(StreamHandle stream, std::shared_ptr<Work> work) {
   return kSuccess;
 }
 
+/// With the setting "slow", in microseconds, that much time is between the beginnings of two commands.
+static bool isBusy() {
+  using Clock = std::chrono::steady_clock;
+  static const char *given = standInSetting("slow");
+  static Clock::time_point next;
+  if (!given)
+    return false;
+  if (Clock::now() < next)
+    return true;
+  next = Clock::now() + std::chrono::microseconds(std::atoll(given));
+  return false;
+}
+
 bool runUntil(const std::function<bool()> &isDone) {
   static Schedule schedule;
   ready.insert(ready.end(), stalled.begin(), stalled.end());
   stalled.clear();
   while (!isDone()) {
-    if (ready.empty())
+    if (ready.empty() || isBusy())
       return false;
     size_t at = schedule.pick();
     Command *command = ready[at];

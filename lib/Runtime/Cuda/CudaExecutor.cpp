@@ -49,6 +49,8 @@ private:
   /// What the watchdog looks at.
   void watch();
   void look();
+  /// How many steps have ended, as their events say.
+  uint64_t countEnded();
   Status noProgress() const;
   Status timedOut(const RankProgram &program, int32_t id) const;
   NcclGroup &group(size_t i) { return static_cast<NcclGroup &>(*groups[i]); }
@@ -73,7 +75,7 @@ private:
   bool isClosing = false;
   uint64_t lastProgress = 0;
   Clock::time_point lastChange;
-  uint64_t lastSteps = 0;
+  uint64_t lastSteps = 0, lastEnded = 0;
   std::vector<std::vector<Clock::time_point>> runningSince; ///< by rank here and collective; the epoch: it does not run
 };
 
@@ -238,6 +240,17 @@ void CudaExecutor::watch() {
   }
 }
 
+uint64_t CudaExecutor::countEnded() {
+  uint64_t issued = steps;
+  // What has lost its event to a later step had ended by then.
+  if (issued > StepRing::kSteps)
+    lastEnded = std::max(lastEnded, issued - StepRing::kSteps);
+  auto hasEnded = [&](const std::unique_ptr<RankProgram> &program) { return program->query(lastEnded) == kSuccess; };
+  while (lastEnded < issued && std::all_of(programs.begin(), programs.end(), hasEnded))
+    ++lastEnded;
+  return lastEnded;
+}
+
 void CudaExecutor::look() {
   if (!abort.isRaised())
     for (size_t i = 0; i < groups.size(); ++i)
@@ -254,7 +267,7 @@ void CudaExecutor::look() {
   Clock::duration patience = timeout + timeout / 4 + std::chrono::milliseconds(200);
   Clock::time_point now = Clock::now();
   bool isRunning = isIssuing;
-  uint64_t progress = steps;
+  uint64_t progress = steps * 31 + countEnded();
   // An event is that of the last step which was issued, so that of a new one nothing has begun yet.
   if (std::exchange(lastSteps, steps.load()) != steps)
     runningSince.clear();
