@@ -132,6 +132,12 @@ class Trainer:
           RunError: for another dtype or shape than the artifact's, ids that are no rows of their table (nothing has run
             then), or a rank that failed.
         """
+        self.issue(batch)
+        return self.results()
+
+    def issue(self, batch: Sequence[Any]) -> None:
+        """Like run, but does not look at what the step gives: on GPUs it returns when the step is issued, and a step that
+        fails is an error of a later call."""
         if os.getpid() != self._process:
             raise RuntimeError(f"the ranks are threads of process {self._process}, which this one was forked from; "
                                "load the artifact in the process that trains")
@@ -142,6 +148,9 @@ class Trainer:
             tensor.data, tensor.dtype, tensor.rank = array.ctypes.data, DTYPES.index(dtype), array.ndim
             tensor.shape = shape
         self._call("spmd_step", self._open(), tensors, len(arrays))
+
+    def results(self) -> list[np.ndarray]:
+        """The outputs of the latest step, which this waits for."""
         return [self._read("spmd_read_output", info, number) for number, info in enumerate(self.outputs)]
 
     def step(self, *batch: Any, **named: Any) -> Any:

@@ -176,25 +176,30 @@ def test_faults_of_a_process(artifact, fault, sentence) -> None:
 
 
 def test_many_issued_steps_are_no_hang(tmp_path) -> None:
-    """Steps that nobody waits for, each shorter than the time-out, all of them together longer."""
+    """Steps that nobody waits for, each shorter than the time-out, all of them together longer; the loss is read when it is
+    asked for, and is that of steps that are waited for one by one."""
     artifact = compiled(tmp_path / "one.spmd", "mlp-sgd.step", "--ranks=1")
     program = f"""
 import sys, time
 sys.path.insert(0, {str(SOURCE / "python-bindings")!r})
 import numpy, spmd
 trainer = spmd.load({str(artifact)!r}, timeout=1.0)
-arrays = [numpy.zeros(info.shape, "int64" if info.dtype == "i64" else "float32") for info in trainer.inputs]
+arrays = [numpy.arange(numpy.prod(info.shape)).reshape(info.shape).astype("int64" if info.dtype == "i64" else "float32") % 5
+          for info in trainer.inputs]
 trainer.run(arrays), trainer.run(arrays)
-trainer.outputs = []
-begin = time.monotonic()
+begin, issued = time.monotonic(), 0
 for _ in range(8):
-    trainer.run(arrays)
+    if sys.argv[1] == "issue":
+        trainer.issue(arrays)
+    else:
+        trainer.run(arrays)
 issued = time.monotonic() - begin
-trainer.read("param", "fc1.weight")
-print(issued < 1, time.monotonic() - begin > 2)
+loss, = trainer.results()
+print(float(loss).hex(), issued < 1, time.monotonic() - begin > 2)
 """
-    code, text = run(STANDINS, "slow=15000", sys.executable, "-c", program)
-    assert code == 0 and text.split() == ["True", "True"], text
+    code, text = run(STANDINS, "slow=15000", sys.executable, "-c", program, "issue")
+    assert code == 0 and text.split()[1:] == ["True", "True"], text
+    assert run(STANDINS, sys.executable, "-c", program, "run")[1].split()[0] == text.split()[0]
 
 
 def test_a_call_that_fails_in_one_process(artifact) -> None:
