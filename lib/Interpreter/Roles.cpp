@@ -132,6 +132,12 @@ static bool isSum(Attribute role, const AxisState &state) {
   return isa<StateAttr>(role) && state.isSummand();
 }
 
+/// Ranks along the first axis have summands of a chunk.
+static bool isSumAcross(RankedTensorType type) {
+  ShardingAttr sharding = getSharding(type);
+  return sharding && sharding.getStates().size() == 2 && sharding.getStates().front().isSummand();
+}
+
 /// Each rank has the whole flat buffer of what the role says.
 static bool isWholeParameters(ShardUnitOp unit, ShardAttr role) {
   return unit.hasWholeParameters() && role.getState() == "param";
@@ -168,7 +174,12 @@ FailureOr<PerRank> shard(Attribute role, RankedTensorType type, Operation *scope
     FailureOr<ShardUnitOp> unit = lookupUnit(scope, flat.getUnit());
     if (failed(unit))
       return failure();
-    return shardFlat(*unit, isWholeParameters(*unit, flat), globals, dtype, mesh);
+    FailureOr<PerRank> chunks = shardFlat(*unit, isWholeParameters(*unit, flat), globals, dtype, mesh);
+    if (succeeded(chunks) && isSumAcross(type))
+      for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+        if (mesh.coordinates(rank)[0] != 0) // the first has all of it
+          (*chunks)[rank] = Tensor(dtype, (*chunks)[rank].shape());
+    return chunks;
   }
   if (isa<TableAttr>(role)) {
     Tensor table(dtype, {static_cast<int64_t>(globals.size())});
@@ -274,7 +285,16 @@ FailureOr<SmallVector<Tensor>> unshard(Attribute role, RankedTensorType type, Op
       for (ArrayRef<int64_t> group : mesh.groupsOfState(0, 1))
         if (failed(checkIdentical(scope, role, locals, group)))
           return failure();
-    return unshardFlat(*unit, isWhole, role, locals, mesh);
+    PerRank chunks = locals;
+    if (isSumAcross(type))
+      for (ArrayRef<int64_t> group : mesh.groupsOfState(0, 2)) {
+        SmallVector<Tensor> summands;
+        for (int64_t rank : group)
+          summands.push_back(locals[rank]);
+        for (int64_t rank : group)
+          chunks[rank] = combine(summands, ReduceKind::sum, /*roundEach=*/false);
+      }
+    return unshardFlat(*unit, isWhole, role, chunks, mesh);
   }
   if (isa<TableAttr>(role)) {
     if (failed(checkIdentical(scope, role, locals, all)))

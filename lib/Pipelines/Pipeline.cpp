@@ -266,8 +266,8 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
     return "reshard-after-forward=" + options.reshardAfterForward + ": " + status.message;
   if (!isOneOf(options.view, {"global", "local"}))
     return "view=" + options.view + ": expected global, local";
-  if (!isOneOf(options.accumulate, {"sharded", "unsharded"}))
-    return "accumulate=" + options.accumulate + ": expected sharded, unsharded";
+  if (!isOneOf(options.accumulate, {"sharded", "scattered", "unsharded"}))
+    return "accumulate=" + options.accumulate + ": expected sharded, scattered, unsharded";
   if (StringRef factor = options.gradientDivideFactor; !factor.empty()) {
     double value = 0;
     if (factor.getAsDouble(value) || !std::isfinite(value) || value <= 0)

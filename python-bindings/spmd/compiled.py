@@ -61,7 +61,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
       gradient_divide_factor: with view="local", what the sum of the ranks' gradients is divided by, as FSDP2's
         set_gradient_divide_factor; 1 adds them up. None: the number of ranks.
       accumulate: gradients that a call leaves to a later one (docs/python.md, gradient accumulation). "sharded": each call
-        reduces what it adds, and each rank keeps its part. "unsharded": each rank adds up its own summands of all
+        reduces what it adds, and each rank keeps its part. "scattered", on a mesh of two axes: each call reduces
+        within the shard group, and the call that updates across, once. "unsharded": each rank adds up its own summands of all
         gradients, and the call that updates reduces once: fewer collectives, more memory.
       target: what kernels are for. "host": this machine's CPU. "cuda": this machine's GPUs, one for each rank;
         "cuda:CHIP" (cuda:sm_90) names their kind. "emulate:CHIP": the kernels of that GPU, run on the CPU with every
@@ -117,8 +118,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         raise TypeError(f"param_init_fn is {param_init_fn!r}; expected a function of a module")
     if view not in ("global", "local"):
         raise ValueError(f"view is {view!r}; allowed: global, local")
-    if accumulate not in ("sharded", "unsharded"):
-        raise ValueError(f"accumulate is {accumulate!r}; allowed: sharded, unsharded")
+    if accumulate not in ("sharded", "scattered", "unsharded"):
+        raise ValueError(f"accumulate is {accumulate!r}; allowed: sharded, scattered, unsharded")
     if gradient_divide_factor is not None and view == "global":
         raise ValueError("gradient_divide_factor is for view='local'; with view='global' gradients are those of the "
                          "loss, on any number of ranks")

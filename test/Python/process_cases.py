@@ -102,6 +102,50 @@ def trains():
     return {"losses": losses, "norm": norm, "bits": bits(model), "compiles": step.compiles, "rng": step.rng}
 
 
+def scatters():
+    """Gradients of several calls, added up across by the one that updates; one rank reads them before, all write them, and
+    a checkpoint goes on from the middle."""
+    def start():
+        torch.manual_seed(3)
+        model = Net()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
+
+        @spmd.compile(mesh="replicate:2,shard:2", policy="class:Linear", accumulate="scattered")
+        def train_step(x, y, ends: bool):
+            loss = F.cross_entropy(model(x), y)
+            (loss / 3).backward()
+            if ends:
+                nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+                optimizer.step()
+                optimizer.zero_grad()
+            return loss
+
+        return model, train_step
+
+    def halve(model):
+        with torch.no_grad():
+            model.head.weight.grad.mul_(0.5)
+
+    model, step = start()
+    losses, norms = [], []
+    for number in range(6):
+        losses.append(step(*rows(*batch(number)), number % 3 == 2).item())
+        if number == 1:
+            norms.append(float(model.head.weight.grad.norm()) if RANK == 0 else 0)
+        if number == 3:
+            step.save_checkpoint(FOLDER / "scattered", kind="sharded")
+            norms.append(float(model.head.weight.grad.norm()))
+        if number == 4:
+            halve(model)
+    other, again = start()
+    again.load_checkpoint(FOLDER / "scattered")
+    for number in range(4, 6):
+        losses.append(again(*rows(*batch(number)), number % 3 == 2).item())
+        if number == 4:
+            halve(other)
+    return {"losses": losses, "norms": norms if RANK == 0 else [], "bits": [bits(model), bits(other)]}
+
+
 def initializes():
     """A model on the meta device everywhere; and one that only the first process has, as with sync_module_states."""
     found = []

@@ -18,7 +18,7 @@ from fsdp2_accumulation import micro_step
 from small_net import batches as fsdp2_batches
 from small_net import setup
 from stand_ins import compiler  # noqa: F401
-from step_check import StepCheck
+from step_check import StepCheck, run, tool
 from torch import nn
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
@@ -228,7 +228,7 @@ def test_unsharded_sums_are_divided_as_sharded_ones(cache, name: str, factor: fl
 
 
 def test_other_accumulators_are_refused() -> None:
-    with pytest.raises(ValueError, match="accumulate is 'whole'; allowed: sharded, unsharded"):
+    with pytest.raises(ValueError, match="accumulate is 'whole'; allowed: sharded, scattered, unsharded"):
         spmd.compile(clear_after, accumulate="whole")
 
 
@@ -236,6 +236,95 @@ def test_on_a_mesh(cache) -> None:
     """On 2 x 2 host ranks with the gradients kept as state of both axes' ranks, beside eager."""
     for accumulate in ("sharded", "unsharded"):
         compare(clear_after, adamw, {"mesh": (2, 2), "policy": "class:Linear", "accumulate": accumulate}, count=6)
+
+
+def across_of(program) -> int:
+    """All-reduces of gradients."""
+    return sum(c.op == "all_reduce" and bool(c.unit) for c in program.trainer.collectives)
+
+
+@pytest.mark.parametrize("name, mesh, view", [
+    ("clear_after", (2, 2), "global"), ("clear_after", (2, 3), "local"), ("clear_first", (3, 2), "local"),
+    ("to_zero", (3, 2), "global"), ("update_apart", (2, 2), "global")])
+def test_scattered_on_meshes(cache, name: str, mesh: tuple, view: str) -> None:
+    """Calls that only add to gradients reduce them within a shard group; the one that updates adds them up across."""
+    compiled = compare(STEPS[name], adamw, {"mesh": mesh, "policy": "class:Linear", "accumulate": "scattered",
+                                            "view": view}, count=6)
+    assert len({id(p.home) for p in compiled._programs}) == 1
+    scattered = [reductions_of(p) - across_of(p) for p in compiled._programs]
+    assert [across_of(p) for p in compiled._programs] == [0, 0, 2]
+    assert scattered == ([2, 2, 0] if name == "update_apart" else [2, 2, 2])
+
+
+@pytest.mark.parametrize("number, accumulate, edit, message", [
+    (0, "scattered", lambda entry: entry.pop("sum"), "rule 7: the gradients of unit0 are never reduced along 'replicate'"),
+    (1, "scattered", lambda entry: entry.pop("sum"), "rule 7: command "),
+    (1, "sharded", lambda entry: entry.update(sum=True), "rule 10: ")])
+def test_certificate_knows_sums_across(cache, tmp_path, number: int, accumulate: str, edit, message: str) -> None:
+    """What ranks across have of a gradient is a sum in the manifest, or it is refused that nothing has added it up; and
+    nothing is updated from what is one."""
+    flags, step = branches(update_apart)
+    model = network()
+    optimizer = adamw(model.parameters())
+    compiled = spmd.compile(step, ranks=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        for call, (x, y) in enumerate(batches(3)):
+            compiled(model, optimizer, x, y, *flags(call))
+    package = compiled._programs[number and 2].package.save(tmp_path / "s.step", weights=False)
+    artifact = tmp_path / "s.spmd"
+    run(tool("spmd-compile"), package, "--mesh=replicate:2,shard:2", "--policy=class:Linear", "--quiet",
+        f"--accumulate={accumulate}", "-o", artifact)
+    file = artifact / "manifest.json"
+    manifest = json.loads(file.read_text())
+    for entry in manifest["state"]:
+        if entry["state"] == "grad":
+            edit(entry)
+    file.write_text(json.dumps(manifest))
+    done = subprocess.run([tool("spmd-report"), artifact], capture_output=True, text=True)
+    assert done.returncode == 2 and f"certificate {message}" in done.stderr, done.stderr
+
+
+def test_scattered_where_it_can_not_be(cache) -> None:
+    flags, step = branches(clear_after)
+
+    def refusal(step, **options) -> str:
+        model = network()
+        compiled = spmd.compile(step, policy="class:Linear", accumulate="scattered", **options)
+        with pytest.raises(spmd.CompileError) as error:
+            train(compiled, flags, model, torch.optim.SGD(model.parameters(), lr=0.1), 3)
+        return str(error.value)
+
+    assert "accumulate=scattered: all ranks share a unit on this mesh" in refusal(step, ranks=2)
+    assert "is not cut along one of two axes of the mesh" in refusal(step, mesh=(2, 2), mode="replicate")
+
+    def looks_at_both(model, optimizer, x, y, begins: bool, ends: bool):
+        before = sum(p.grad.square().sum() for p in model.parameters() if p.grad is not None)
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        if ends:
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss + before
+
+    said = refusal(looks_at_both, mesh=(2, 2))
+    assert "are read here, and elsewhere before all is added to them" in said and "use accumulate=sharded" in said
+
+
+def test_written_gradients_that_are_sums_across(cache) -> None:
+    """What a loop writes into p.grad between calls is the gradient, whatever the ranks had of it."""
+    flags, step = branches(clear_after)
+    model, twin = network(), network()
+    optimizer, twin_optimizer = adamw(model.parameters()), adamw(twin.parameters())
+    compiled = spmd.compile(step, mesh=(2, 2), accumulate="scattered")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        for number, (x, y) in enumerate(batches(6)):
+            for run, its_model, its_optimizer in ((compiled, model, optimizer), (step, twin, twin_optimizer)):
+                run(its_model, its_optimizer, x, y, *flags(number))
+                if number in (1, 3):
+                    its_model[0].weight.grad.mul_(0.5).add_(0.01)
+    torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
 
 
 def test_interpreter_on_meshes(cache, tmp_path) -> None:
@@ -257,7 +346,7 @@ def test_interpreter_on_meshes(cache, tmp_path) -> None:
         check = StepCheck(package, folder, weights=False)
         for mesh, mode in (("replicate:2,shard:2", "fully_shard"), ("replicate:2,shard:3", "fully_shard"),
                            ("replicate:2,shard:3", "shard_optimizer"), ("replicate:2,shard:2", "replicate")):
-            for accumulate in ("sharded", "unsharded"):
+            for accumulate in ("sharded", "unsharded", *(["scattered"] if mode != "replicate" else [])):
                 check.interpret(count_ranks(mesh), "class:Linear", f"--mesh={mesh}", f"--mode={mode}",
                                 f"--accumulate={accumulate}")
 
@@ -421,14 +510,15 @@ def test_a_first_step_of_its_own_beside_gradients_that_no_optimizer_has(cache, r
 
 
 @pytest.mark.parametrize("accumulate, saving", [
-    ("sharded", {}), ("unsharded", {}), ("unsharded", {"kind": "sharded"}), ("unsharded", {"kind": "sharded", "mode": "beside"})])
+    ("sharded", {}), ("scattered", {}), ("scattered", {"kind": "sharded"}), ("unsharded", {}), ("unsharded", {"kind": "sharded"}), ("unsharded", {"kind": "sharded", "mode": "beside"})])
 def test_goes_on_from_the_middle(cache, tmp_path, accumulate: str, saving: dict) -> None:
     """A checkpoint between micro-steps has the gradients; what has none begins with zeros."""
     flags, step = branches(clear_after)
 
     def made():
         model = network()
-        return model, adamw(model.parameters()), spmd.compile(step, ranks=2, accumulate=accumulate)
+        ranks = {"mesh": (2, 2)} if accumulate == "scattered" else {"ranks": 2}
+        return model, adamw(model.parameters()), spmd.compile(step, accumulate=accumulate, **ranks)
 
     model, optimizer, compiled = made()
     data = batches(8)

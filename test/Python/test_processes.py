@@ -69,6 +69,13 @@ def test_bits_of_threads(threads, world):
     assert found == [expected[world]] * world
 
 
+def test_gradients_that_are_sums_across(tmp_path):
+    expected = run_alone(tmp_path / "threads", 4, ["scatters"])["scatters"]
+    assert expected["bits"][0] == expected["bits"][1] and expected["losses"][4:6] == expected["losses"][6:]
+    found = [result["scatters"] for result in run_processes(tmp_path / "processes", 4, ["scatters"])]
+    assert found == [expected] + [expected | {"norms": []}] * 3
+
+
 @pytest.mark.parametrize("launcher", [TORCHRUN, OPEN_MPI], ids=["torchrun", "openmpi"])
 def test_launchers(threads, launcher):
     if not shutil.which(launcher[0]):

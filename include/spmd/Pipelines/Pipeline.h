@@ -42,7 +42,7 @@ struct PipelineOptions {
   /// global or local.
   std::string view = "global";
   std::string gradientDivideFactor;
-  /// sharded or unsharded.
+  /// sharded, scattered or unsharded.
   std::string accumulate = "sharded";
   /// true or false, empty: as the mode says.
   std::string reshardAfterForward;
@@ -97,7 +97,8 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         options.gradientDivideFactor);
   visit(
       "accumulate",
-      "Gradients that a step leaves to a later one: sharded (default), reduced in each step; unsharded, each rank has "
+      "Gradients that a step leaves to a later one: sharded (default), reduced in each step; scattered, on a mesh "
+      "of two axes, reduced along the last one, and along the first in the step that updates; unsharded, each rank has "
       "a summand of all of them, and the step that updates reduces once",
       options.accumulate);
   visit("reshard-after-forward",

@@ -337,7 +337,11 @@ Status StructureChecker::checkReduction(int32_t id, const CollectiveCommand &red
   done.last = id;
   done.isScattered |= isScatter;
   int64_t elements = reduce.messageBytes() / sizeOf(reduce.dtype);
-  int64_t wanted = done.isScattered ? unit.chunk : unit.padded;
+  // What an earlier step has scattered is added up across as chunks.
+  bool isOfState = manifest.keepsSums(unit) && std::none_of(axes.begin(), axes.end(), [&](const std::string &axis) {
+                     return std::find(unit.axes.begin(), unit.axes.end(), axis) != unit.axes.end();
+                   });
+  int64_t wanted = done.isScattered || isOfState ? unit.chunk : unit.padded;
   if (elements != wanted)
     return error(id, 7,
                  "reduces " + std::to_string(elements) + " elements, " + unit.name + " has " + std::to_string(wanted));
@@ -362,6 +366,10 @@ Status StructureChecker::checkReductions() const {
       continue;
     if (done.last < 0)
       return Status::badInput("certificate rule 7: the gradients of " + unit.name + " are never reduced");
+    // What a state keeps of them was reduced by the step that left it, and is reduced by the one that takes it: that
+    // nothing else is computed from it is rule 10's.
+    if (manifest.keepsSums(unit))
+      continue;
     for (const MeshAxis &axis : manifest.mesh)
       if (axis.size > 1 && !axis.isTensor &&
           std::find(done.axes.begin(), done.axes.end(), axis.name) == done.axes.end())

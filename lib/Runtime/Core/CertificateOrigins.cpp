@@ -122,6 +122,11 @@ void OriginChecker::readBindings() {
     if (isCut) {
       ownerOf[binding] = entry.unit;
       sources[binding] = {entry.unit, name, "", "", "", 0, axesOf(unit->axes)};
+      if (entry.isSum) { // ranks along the other axes have summands of it
+        sources[binding].rows = name;
+        sources[binding].rowAxes = axesOf({}) & ~axesOf(unit->axes);
+        sums.insert(binding);
+      }
     } else if (entry.kind == StateEntry::Kind::Replicated) {
       // Seen as one rank's program, a step leaves each rank its own running statistics.
       mayDiffer[binding] = manifest.view == "local" || entry.isSum;
@@ -278,7 +283,8 @@ Status OriginChecker::checkTarget(const ValueEntry &entry, const Origin &origin)
     return fail(entry, name + " is the same on all ranks, but computed from " + origin.any() +
                            ", which no collective has combined");
   }
-  if (!origin.rows.empty())
+  bool isSum = sums.count(entry.binding) != 0;
+  if (!origin.rows.empty() && (!isSum || (origin.rowAxes & axesOf(manifest.findUnit(owner->second)->axes))))
     return fail(entry, name + " is computed from " + origin.rows + ", which no collective has combined");
   if (!origin.chunk.empty() && origin.unit != owner->second)
     return fail(entry, name + " is computed from " + origin.chunk);

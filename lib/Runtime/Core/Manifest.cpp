@@ -21,6 +21,12 @@ const Unit *Manifest::findUnit(const std::string &name) const {
   return nullptr;
 }
 
+bool Manifest::keepsSums(const Unit &unit) const {
+  return std::any_of(state.begin(), state.end(), [&](const StateEntry &entry) {
+    return entry.kind == StateEntry::Kind::Shard && entry.isSum && entry.unit == unit.name;
+  });
+}
+
 const KernelLaunch *Manifest::findLaunch(const std::string &kernel, const std::string &chip) const {
   for (const KernelLaunch &launch : launches)
     if (launch.kernel == kernel && launch.chip == chip)

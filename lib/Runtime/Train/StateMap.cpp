@@ -163,25 +163,44 @@ bool StateMap::isFirst(const StateTensor &tensor, int64_t rank) const {
 /// Elements of a sum that are added up at a time.
 static constexpr int64_t kSummed = 1 << 18;
 
-/// What the ranks have of a tensor, in their order, added up in f64. Those along a tensor axis have the same summand.
-Status StateMap::readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
-  int64_t size = sizeOf(tensor.dtype), block = std::min(kSummed, tensor.numel());
-  std::vector<char> summand(static_cast<size_t>(block * size));
-  std::vector<double> sum;
-  for (int64_t done = 0; done < tensor.numel(); done += block) {
-    int64_t now = std::min(block, tensor.numel() - done);
-    sum.assign(static_cast<size_t>(now), 0);
-    for (int64_t rank = 0; rank < manifest.ranks; rank += manifest.tensorRanks()) {
-      if (Status status = reader.read(rank, tensor.entry->offset + done * size, summand.data(), now * size);
-          !status.ok())
-        return status;
-      for (int64_t i = 0; i < now; ++i)
-        sum[static_cast<size_t>(i)] += loadAsDouble(summand.data(), tensor.dtype, i);
-    }
-    for (int64_t i = 0; i < now; ++i)
-      storeFromDouble(static_cast<char *>(destination), tensor.dtype, done + i, sum[static_cast<size_t>(i)]);
+/// The ranks that have summands of what the rank has, which comes before them. Those along a tensor axis have the same.
+std::vector<int64_t> StateMap::ranksToSum(const StateTensor &tensor, int64_t rank) const {
+  std::vector<int64_t> ranks;
+  for (int64_t other = 0; other < manifest.ranks; ++other) {
+    bool isThere =
+        !isChunked(tensor) || groupsOf(*tensor.unit).positionOf(other) == groupsOf(*tensor.unit).positionOf(rank);
+    if (isThere && manifest.tensorRankOf(other) == manifest.tensorRankOf(rank))
+      ranks.push_back(other);
   }
-  return Status::success();
+  return ranks;
+}
+
+/// What the ranks have of a tensor, in their order, added up in f64.
+Status StateMap::readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const {
+  int64_t size = sizeOf(tensor.dtype);
+  std::vector<char> summand;
+  std::vector<double> sum;
+  RanksHere sources{manifest.ranks, 0, ranksDiffer(tensor) ? manifest.ranks : 1};
+  return forEachPiece(tensor, sources, [&](int64_t first, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    if (!isFirst(tensor, first))
+      return Status::success();
+    std::vector<int64_t> ranks = ranksToSum(tensor, first);
+    for (int64_t done = 0; done < bytes; done += kSummed * size) {
+      int64_t now = std::min(kSummed * size, bytes - done), count = now / size;
+      summand.resize(static_cast<size_t>(now));
+      sum.assign(static_cast<size_t>(count), 0);
+      for (int64_t rank : ranks) {
+        if (Status status = reader.read(rank, inArena + done, summand.data(), now); !status.ok())
+          return status;
+        for (int64_t i = 0; i < count; ++i)
+          sum[static_cast<size_t>(i)] += loadAsDouble(summand.data(), tensor.dtype, i);
+      }
+      for (int64_t i = 0; i < count; ++i)
+        storeFromDouble(static_cast<char *>(destination), tensor.dtype, (inTensor + done) / size + i,
+                        sum[static_cast<size_t>(i)]);
+    }
+    return Status::success();
+  });
 }
 
 Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void *destination) const {

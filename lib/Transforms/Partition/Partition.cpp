@@ -1,5 +1,6 @@
 //===- Partition.cpp - spmd-partition -------------------------------------===//
 
+#include "KeepSums.h"
 #include "Partitioner.h"
 
 #include "dialects/Aten/AtenDialect.h"
@@ -64,11 +65,14 @@ struct PartitionPass : StepPass<spmd::impl::PartitionBase<PartitionPass>> {
     ModuleOp module = getOperation();
     if (view != "global" && view != "local")
       return module.emitError() << "view '" << view << "' is not one of: global, local";
-    if (accumulate != "sharded" && accumulate != "unsharded")
-      return module.emitError() << "accumulate '" << accumulate << "' is not one of: sharded, unsharded";
+    if (accumulate != "sharded" && accumulate != "scattered" && accumulate != "unsharded")
+      return module.emitError() << "accumulate '" << accumulate << "' is not one of: sharded, scattered, unsharded";
+    if (accumulate == "scattered")
+      partition::addToSumsLast(func);
     FailureOr<partition::Step> step = partition::Step::read(func, accumulate == "unsharded");
     if (failed(step) || failed(step->checkPrecision()))
       return failure();
+    step->scattersSums = accumulate == "scattered" && step->ranks > 1;
     step->gradientDivideFactor = gradientDivideFactor > 0 ? gradientDivideFactor : static_cast<double>(step->ranks);
     // One rank's step is its own, but for a factor.
     step->isLocalView = view == "local" && (step->ranks > 1 || step->gradientDivideFactor != 1);

@@ -1,6 +1,7 @@
 //===- Partitioner.cpp - visits the captured step -------------------------===//
 
 #include "Partitioner.h"
+#include "KeepSums.h"
 
 #include "dialects/Aten/AtenRanks.h"
 #include "dialects/Aten/AtenView.h"
@@ -40,7 +41,7 @@ LogicalResult Partitioner::run(Step &step) {
   step.func.erase();
   made.setName("step");
   localizeSlices(made);
-  return success();
+  return step.scattersSums ? keepSumsAcross(step, made) : success();
 }
 
 LogicalResult Partitioner::emitAll() {

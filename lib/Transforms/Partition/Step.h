@@ -64,6 +64,8 @@ public:
   bool isLocalView = false;
   /// What its gradients are divided by, once they are added up.
   double gradientDivideFactor = 1;
+  /// Gradients which outlive the step are sums across the axes before the shard axis; see [Note: sums across].
+  bool scattersSums = false;
   /// Arguments that are gradients which outlive the step, and of which each rank has a summand; see [Note: gradients].
   llvm::DenseSet<mlir::Value> summands;
   llvm::SmallVector<Unit> units;

@@ -35,7 +35,7 @@ static void keepLayouts(func::FuncOp step) {
       step.setArgAttr(index, kLayoutAttr, own ? own : getLayout(type));
     }
   for (auto [index, type] : llvm::enumerate(step.getArgumentTypes()))
-    if (getArgRole<StateAttr>(step, index) && getLayout(type) && isApart(getLayout(type)))
+    if (isa_and_nonnull<StateAttr, ShardAttr>(getArgRole(step, index)) && getLayout(type) && isApart(getLayout(type)))
       step.setArgAttr(index, kLayoutAttr, getLayout(type));
   for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
     if (ShardingAttr layout = getLayout(type))

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "KeepSums.h"
 #include "Parts.h"
 #include "Propagate.h"
 #include "States.h"
@@ -125,7 +126,10 @@ static Conversion getConversion(Operation *op, Group group, unsigned index, Type
   AxisState from = *getState(fromType), to = *getState(toType);
   if (group == Group::tensor)
     return {from.outer == AxisState::Outer::same && keepsStateAlongTensor(op, index, from), from == to};
-  if (!keepsOtherAxis(group, from, to))
+  auto slice = dyn_cast<SliceOp>(op);
+  bool isZero = slice && isPackOfZeros(slice.getInput()) && to.isOwned();
+  if (!keepsOtherAxis(group, from,
+                      isZero && to.outer == AxisState::Outer::partial ? to.within(AxisState::Outer::replicated) : to))
     return {false, false};
   if (group == Group::outer) {
     auto kinds = op->getAttrOfType<ArrayAttr>("kinds");
@@ -367,10 +371,17 @@ LogicalResult Verifier::verifyWhole(AtenOpInterface op) {
 }
 
 LogicalResult Verifier::verifyAten(AtenOpInterface op) {
+  SmallVector<unsigned> sums;
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
     if (stateOf(operand).outer == AxisState::Outer::partial)
-      return error(op) << "has operand " << index << ", which is not added up along the first axis: it is "
-                       << stateOf(operand).str();
+      sums.push_back(index);
+  if (!sums.empty() && !isLinearAcross(op, sums))
+    return error(op) << "has operand " << sums.front() << ", which is not added up along the first axis: it is "
+                     << stateOf(op->getOperand(sums.front())).str();
+  for (Value result : op->getResults())
+    if (sums.empty() != (stateOf(result).outer != AxisState::Outer::partial))
+      return error(op) << "gives a result that is " << stateOf(result).str() << ", and "
+                       << (sums.empty() ? "no operand is a sum across" : "an operand is not added up yet");
   if (isa<aten::ListOpInterface>(*op))
     return verifyList(op);
   bool owned = llvm::any_of(op->getOperands(), [](Value v) { return stateOf(v).isOwned(); });
@@ -416,10 +427,15 @@ LogicalResult Verifier::verifyReturn() {
     auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(step, index));
     bool chunk = update && isa<ShardAttr>(update.getArg());
     bool own = state.isVarying() && (!update || isa<BufferAttr>(update.getArg()));
-    bool isDone = chunk && state.isOwned() && state.outer != AxisState::Outer::partial;
+    bool isDone = chunk && state.isOwned();
     // A gradient that ranks have summands of stays one, and nothing else becomes one.
     std::optional<unsigned> arg = update ? findArg(step, update.getArg()) : std::nullopt;
     bool isState = isa_and_nonnull<StateAttr>(update ? update.getArg() : Attribute());
+    // Nor does a chunk become or cease to be a sum across.
+    auto isAcross = [](const AxisState &s) { return s.outer == AxisState::Outer::partial; };
+    if (chunk && arg && isAcross(state) != isAcross(stateOf(step.getArgument(*arg))))
+      return step.emitError() << "result " << index << " of @step is " << state.str() << " of " << value.getType()
+                              << ", and what it updates is " << step.getArgument(*arg).getType();
     bool hasSummands = isState && arg && stateOf(step.getArgument(*arg)).isSummand();
     if (hasSummands || (isState && state.isSummand())) {
       if (!hasSummands || state != stateOf(step.getArgument(*arg)))

@@ -39,6 +39,8 @@ private:
   LogicalResult visitPack(PackOp pack);
   /// A sum across the axes along which chunks are the same.
   bool isAcross(CollectiveOpInterface op, ShardUnitOp unit) const;
+  /// Its gradients outlive the step as sums across.
+  bool keepsSums(FlatSymbolRefAttr unit);
   /// A gather of the pieces that a group of ranks keeps of what was gathered before.
   bool isWithinGroup(CollectiveOpInterface op, ShardUnitOp unit) const;
   LogicalResult verifyReturn(Operation *terminator);
@@ -112,6 +114,14 @@ bool UnitVerifier::isAcross(CollectiveOpInterface op, ShardUnitOp unit) const {
   return axes == mesh.getDataAxes().getValue() && op.getAxesAttr() != unit.getAxesAttr();
 }
 
+bool UnitVerifier::keepsSums(FlatSymbolRefAttr unit) {
+  return llvm::any_of(step.getArguments(), [&](BlockArgument argument) {
+    auto role = getArgRole<ShardAttr>(step, argument.getArgNumber());
+    std::optional<AxisState> state = getState(argument.getType());
+    return role && role.getUnit() == unit && state && state->outer == AxisState::Outer::partial;
+  });
+}
+
 bool UnitVerifier::isWithinGroup(CollectiveOpInterface op, ShardUnitOp unit) const {
   // That the slice is of all that the gather gives is in the states.
   auto piece = op->getOperand(0).getDefiningOp<SliceOp>();
@@ -152,7 +162,9 @@ LogicalResult UnitVerifier::visitCollective(CollectiveOpInterface op) {
                        << " where parameters are used";
   }
   if (across) {
-    // 7: the sum of its ranks' gradients, which nobody else reads.
+    // 7: the sum of its ranks' gradients, which nobody else reads; or what was added up of them, as its state says.
+    if (keepsSums(name))
+      return setHome(getReceived(op), name), success();
     CollectiveOpInterface sender = getSender(operand);
     if (!sender || sender.getCollectiveKind() != CollectiveKind::ReduceScatter || !operand.hasOneUse())
       return error(op) << "of unit " << name << " adds up across " << op.getAxesAttr()

@@ -3,7 +3,7 @@
 // RUN: spmd-opt %s --spmd-partition="accumulate=unsharded view=local gradient-divide-factor=5" --spmd-verify-partition -split-input-file | FileCheck %s --check-prefix=LOCAL
 // RUN: not spmd-opt %s --spmd-partition=accumulate=whole -split-input-file 2>&1 | FileCheck %s --check-prefix=WORD
 
-// WORD: error: accumulate 'whole' is not one of: sharded, unsharded
+// WORD: error: accumulate 'whole' is not one of: sharded, scattered, unsharded
 
 // A step that adds to a gradient reduces nothing.
 // CHECK-LABEL: module @adds

@@ -374,3 +374,36 @@ func.func @step(%g: tensor<3xf32, #V> {spmd.arg = #spmd.state<"grad", of = "w">}
   return %x : tensor<3xf32, #R>
 }
 }
+
+// -----
+
+// 8: a chunk that is a sum across stays one
+#S = #spmd.sharding<global = [256], [partial<sum>, owned]>
+#O = #spmd.sharding<global = [256], [replicated, owned]>
+module {
+spmd.mesh @mesh ["replicate" = 2, "shard" = 2]
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["shard"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+// expected-error @+1 {{result 0 of @step is replicated, owned of 'tensor<128xf32, #spmd.sharding<global = [256], [replicated, owned]>>', and what it updates is 'tensor<128xf32, #spmd.sharding<global = [256], [partial<sum>, owned]>>'}}
+func.func @step(%g: tensor<128xf32, #S> {spmd.arg = #spmd.shard<@unit0, "grad">}, %x: tensor<128xf32, #O> {spmd.arg = #spmd.shard<@unit0, "param">})
+    -> (tensor<128xf32, #O> {spmd.result = #spmd.update<#spmd.shard<@unit0, "grad">>}) {
+  return %x : tensor<128xf32, #O>
+}
+}
+
+// -----
+
+// 6: a sum across is added to sums across
+#S = #spmd.sharding<global = [256], [partial<sum>, owned]>
+#O = #spmd.sharding<global = [256], [replicated, owned]>
+module {
+spmd.mesh @mesh ["replicate" = 2, "shard" = 2]
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["shard"] fully_shard layout #spmd.flat<f32, padded = 256, [
+  #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>]>
+func.func @step(%g: tensor<128xf32, #S> {spmd.arg = #spmd.shard<@unit0, "grad">}, %x: tensor<128xf32, #O> {spmd.arg = #spmd.shard<@unit0, "param">})
+    -> (tensor<128xf32, #S> {spmd.result = #spmd.update<#spmd.shard<@unit0, "grad">>}) {
+  // expected-error @+1 {{has operand 0, which is not added up along the first axis: it is partial<sum>, owned}}
+  %0 = aten.add.Tensor %g, %x : (tensor<128xf32, #S>, tensor<128xf32, #O>) -> tensor<128xf32, #S>
+  return %0 : tensor<128xf32, #S>
+}
+}

@@ -82,7 +82,7 @@ struct StateEntry {
   std::vector<std::string> aliases; ///< Replicated
   std::optional<double> init;       ///< value when no file has the tensor
   bool persistent = true;           ///< part of the saved state dict
-  bool isSum = false;               ///< Replicated: each rank has a summand, and the tensor is their sum
+  bool isSum = false;               ///< each rank (of a Shard: along the axes that do not cut it) has a summand of it
   std::optional<int64_t> buffer;    ///< plan buffer that holds it
 
   int64_t bytes() const { return bytesOf(numel, dtype); }
@@ -238,6 +238,9 @@ struct Manifest {
   std::optional<std::vector<ValueEntry>> values;
 
   const Unit *findUnit(const std::string &name) const;
+
+  /// Whether gradients of the unit outlive the step as chunks that are sums of what ranks along the other axes have.
+  bool keepsSums(const Unit &unit) const;
 
   /// What runs kernel `kernel` on `chip`, or null.
   const KernelLaunch *findLaunch(const std::string &kernel, const std::string &chip) const;

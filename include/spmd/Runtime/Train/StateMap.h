@@ -105,13 +105,14 @@ private:
   using Visit = std::function<Status(int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes)>;
   Status forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const;
   Status readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
+  std::vector<int64_t> ranksToSum(const StateTensor &tensor, int64_t rank) const;
   bool isChunked(const StateTensor &tensor) const;
   const DimSplit *tensorSplit(const StateTensor &tensor) const;
   bool ranksDiffer(const StateTensor &tensor) const { return isChunked(tensor) || tensorSplit(tensor); }
   bool isFirst(const StateTensor &tensor, int64_t rank) const;
   /// Whether a rank gets zeros of a sum that is written, of which the first rank has all.
   bool getsZeros(const StateTensor &tensor, int64_t rank) const {
-    return tensor.entry->isSum && manifest.dataRankOf(rank) != 0;
+    return tensor.entry->isSum && (isChunked(tensor) ? !isFirst(tensor, rank) : manifest.dataRankOf(rank) != 0);
   }
   const RankGroups &groupsOf(const Unit &unit) const;
 

@@ -188,7 +188,11 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     state of theirs. With `accumulate=unsharded` it is an argument and a result of
     its own, a partial sum of which each rank has a summand: a step that adds to it
     communicates nothing, and the one that updates reduces what has been added up
-    (FSDP2's `set_requires_gradient_sync(False)`).
+    (FSDP2's `set_requires_gradient_sync(False)`). With `accumulate=scattered`, on a
+    mesh of two axes, it is a chunk, and ranks along the first axis have summands of
+    it: a step that adds to it reduces along the second axis alone, and the one that
+    updates all-reduces what has been added up along the first, once for a unit
+    (FSDP2's `set_requires_all_reduce(False)`).
 
     Why on the whole step: forward, backward and optimizer are one function here, so
     one mechanism makes gathers, gradient reductions and sharded optimizer state.
@@ -259,8 +263,9 @@ def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
     Option<"view", "view", "std::string", "\"global\"",
            "what the captured batch is: global (all ranks' rows together), local (one rank's)">,
     Option<"accumulate", "accumulate", "std::string", "\"sharded\"",
-           "gradients that outlive the step: sharded, reduced in each step that adds to them; unsharded, each rank has "
-           "a summand of its own">,
+           "gradients that outlive the step: sharded, reduced in each step that adds to them; scattered, so along the "
+           "axis along which units are cut, and along the one before where they are read; unsharded, each rank has a "
+           "summand of its own">,
     Option<"gradientDivideFactor", "gradient-divide-factor", "double", "0",
            "with view=local, what sums of gradients are divided by; 0: the number of ranks">,
   ];
