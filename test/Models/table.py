@@ -36,8 +36,10 @@ Mixtures of experts are as their configs come, with transformers' `grouped_mm`, 
 for ranks nothing is sorted, and each rank keeps its own tokens (`spmd-unsort-rows`; `test/Models/test_experts.py` trains
 them in f32, two of them in bf16, one on the emulated GPU). So are torchtitan's (`test/Python/test_grouped_products.py`).
 Longformer is given no `attention_mask` here: which way its code goes depends on a mask's values, which `spmd.compile` looks
-at in each call, and an artifact cannot. It, XLM, Flaubert and BigBird train with masks in `test/Models/test_asking_models.py`; FNet trains, too. JetMoE and
-LongcatFlash are refused, with the line: how many rows an expert gets is a shape there, and depends on parameters.
+at in each call, and an artifact cannot. It, XLM, Flaubert and BigBird train with masks in `test/Models/test_asking_models.py`; FNet trains, too. Experts
+that are gone through one by one train, too (`lazy_rows.py`): JetMoE's, which cuts rows up by counts, and those of LongcatFlash, DBRX,
+OpenAI's privacy filter and `experts_implementation="eager"`, loops over masks; all rows are done at once, as grouped
+products (`test/Python/test_rows_by_values.py`).
 
 {passed} of {total} pass, {failed} fail{missing}.
 

@@ -1,6 +1,7 @@
 """Ops that few models use: parts of floating numbers, medians of what is a number, logarithms of empty sums."""
 from __future__ import annotations
 
+import copy
 import pytest
 import torch
 from step_check import compute
@@ -96,3 +97,23 @@ def test_embedding_with_a_longest_norm(monkeypatch, tmp_path) -> None:
         found.append(([step(torch.randint(0, 9, (6, 3)), torch.randint(0, 3, (6,))).detach() for _ in range(3)],
                       model.state_dict()))
     torch.testing.assert_close(*found)
+
+
+def test_cat_of_several_types_and_of_nothing() -> None:
+    """Operands of two types, with a tensor of shape [0] beside ones without elements, as caches begin."""
+    weight = torch.nn.Linear(4, 4)
+
+    def step(model, optimizer, x):
+        half = model(x).to(torch.bfloat16)
+        loss = torch.cat([torch.tensor([]), torch.cat([half, x * 2], -1)]).square().mean()
+        loss = loss + torch.cat([torch.tensor([]), model(x)[:, :0]], -1).sum() + half.float().sum() * 0.1
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    model, eager = copy.deepcopy(weight), copy.deepcopy(weight)
+    x = torch.randn(6, 4)
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, eager)]
+    assert spmd.compile(step, ranks=2)(model, optimizers[0], x).item() == pytest.approx(step(eager, optimizers[1], x).item(), rel=1e-2)
+    torch.testing.assert_close(model.weight, eager.weight, rtol=1e-2, atol=1e-3)

@@ -152,9 +152,18 @@ static LogicalResult emitUnbind(Emitter &emitter, Call &call, Results &results) 
 static LogicalResult emitCat(Emitter &emitter, Call &call, Results &results) {
   BoundArg *tensors = call.find("tensors");
   int64_t rank = call.resultTypes[0].getRank();
-  // Nothing adds nothing: caches that start empty, the part of a head that is not rotated when all of it is.
-  if (tensors && call.op == "cat" && call.resultTypes[0].getNumElements() != 0)
-    llvm::erase_if(tensors->values, [&](Value value) { return value && typeOf(value).getNumElements() == 0; });
+  // Nothing adds nothing: caches that start empty, the part of a head that is not rotated when all of it is. What has no
+  // elements either way keeps its shape, which PyTorch does not ask of a tensor of shape [0].
+  if (tensors && call.op == "cat") {
+    bool hasElements = call.resultTypes[0].getNumElements() != 0;
+    llvm::erase_if(tensors->values, [&](Value value) {
+      return value && typeOf(value).getNumElements() == 0 && (hasElements || typeOf(value).getRank() != rank);
+    });
+    // Operands of several types have the result's, as PyTorch promotes them.
+    for (Value &value : tensors->values)
+      if (value)
+        value = emitter.cast(value, call.resultTypes[0].getElementType());
+  }
   setInteger(call, "dim", wrapDim(call.integer("dim", 0), rank));
   if (tensors && call.op == "cat" && tensors->values.size() == 1) {
     results.push_back(tensors->values[0]);
