@@ -137,7 +137,7 @@ class Loop(Experts):
             position, token = torch.where(masks[number])
             if token.numel() == 0:
                 continue
-            rows = self.expert(x[token], number) * scores[token, position, None]
+            rows = self.expert(x[token], number) * scores[token, position][:, None]
             out.index_add_(0, token, rows)
         return out.square().mean()
 

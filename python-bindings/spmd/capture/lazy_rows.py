@@ -28,6 +28,7 @@ _CASTS = {torch.Tensor.to, torch.Tensor.float, torch.Tensor.half, torch.Tensor.b
 # What keeps rows apart where a sample of as many still has as many rows, which no other dim has.
 _FORMS = {torch.chunk, torch.Tensor.chunk, torch.unsqueeze, torch.Tensor.unsqueeze, torch.Tensor.view, torch.Tensor.reshape,
           torch.flatten, torch.Tensor.flatten, torch.squeeze, torch.Tensor.squeeze, torch.Tensor.__getitem__}
+_GETITEM = torch.Tensor.__getitem__
 _MANY = 1009
 
 
@@ -68,10 +69,10 @@ class Groups(NamedTuple):
 
 
 def refused(func: Any, what: str = "") -> CaptureError:
-    name = getattr(func, "__name__", func)
-    return error_at(user_stack()[0], f"{name} of rows of which only values say how many there are{what}",
+    name = "indexing" if func is torch.Tensor.__getitem__ else getattr(func, "__name__", func)
+    return error_at(user_stack()[0], f"{name} of rows of which only values say how many there are{what}: its shape depends on values",
                     "act on each row alone (products with a weight, arithmetic, activations), and add the rows up with "
-                    "index_add_, or put the parts together with torch.cat; or use torch._grouped_mm on all rows")
+                    "index_add_, or put the parts together with torch.cat; or keep all rows and let a mask choose: torch.where(mask, x, 0)")
 
 
 def current_mode() -> tuple:
@@ -156,6 +157,7 @@ class Rows(torch.Tensor):
         leaves = [leaf for leaf in given if isinstance(leaf, Rows)]
         if not leaves or func is torch.Tensor.__repr__:
             return super().__torch_function__(func, types, args, kwargs)
+        func = _GETITEM if func is torch.Tensor.__getitem__ else func  # chosen_rows.py has another in its place
         origin, name = leaves[0].origin, getattr(func, "__name__", "")
         if name == "__get__" or func in _SIZES:
             return _fact(leaves[0], getattr(func, "__self__", func), *args[1:], **kwargs)
@@ -164,7 +166,7 @@ class Rows(torch.Tensor):
             return found
         if any(leaf.origin is not origin for leaf in leaves):
             raise refused(func, ", together with others")
-        if func is torch.Tensor.__getitem__ and not _is_of_each_row(args[1], args[0].sample.dim()):
+        if func is _GETITEM and not _is_of_each_row(args[1], args[0].sample.dim()):
             raise refused("indexing")
         writes = "out" in kwargs or name.startswith("__i") and name != "__invert__" or name.endswith("_") and not name.endswith("__")
         is_product = func in _PRODUCTS and isinstance(args[0], Rows) and not isinstance(args[1], Rows)
@@ -250,7 +252,7 @@ def form(value: Any, leaf_form: Callable[[Any], Any]) -> Any:
     leaves, spec = pytree.tree_flatten((value.args, value.kwargs), is_leaf=_is_of)
     return value.func, str(spec), value.part, value.mode, tuple(
         form(leaf.value, leaf_form) if isinstance(leaf, _Of) else
-        (leaf.shape, leaf.dtype) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves)
+        (leaf.shape, leaf.dtype) if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves)
 
 
 class Together:
