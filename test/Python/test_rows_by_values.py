@@ -204,6 +204,25 @@ class CountsTurnsThatAdd(Loop):
         return self.router(out).mean() / count
 
 
+class NumbersTurns(Loop):
+    def forward(self, x):
+        out, masks = torch.zeros_like(x), self.masks(self.route(x)[1])
+        for place, number in enumerate(self.numbers(masks)):
+            token = torch.where(masks[number[0]])[1]
+            out.index_add_(0, token, x[token] * (place + 1))
+        return self.router(out).mean()
+
+
+class CollectsTurns(Loop):
+    def forward(self, x):
+        out, masks, seen = torch.zeros_like(x), self.masks(self.route(x)[1]), []
+        for number in self.numbers(masks):
+            token = torch.where(masks[number[0]])[1]
+            out.index_add_(0, token, x[token])
+            seen.append(number)
+        return self.router(out).mean() / (1 + len(seen))
+
+
 class AddsOtherwise(Loop):
     def forward(self, x):
         out, masks, extra = torch.zeros_like(x), self.masks(self.route(x)[1]), 0.0
@@ -228,6 +247,7 @@ class GivesRows(Loop):
 
 @pytest.mark.parametrize("kind, what", [
     (CountsTurns, "that changes 'count'"), (CountsTurnsThatAdd, "that changes 'count'"), (AddsOtherwise, "is used elsewhere"),
+    (NumbersTurns, "that changes 'place'"), (CollectsTurns, "that changes 'seen'"),
     (HasModules, "each with a parameter of its own"), (GivesRows, "backward of rows")])
 def test_what_would_tell_how_many_are_chosen_is_refused(kind: type[nn.Module], what: str) -> None:
     model = kind()

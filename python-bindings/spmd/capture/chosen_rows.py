@@ -160,7 +160,8 @@ class _Loop:
         graph = get_proxy_mode().tracer.graph
         self._chosen.loop, is_over = self, False
         try:
-            for number in range(count):
+            # Not from 0 on: the number of a turn, as enumerate has it, is not that which the turn is of.
+            for number in (*range(1, count), 0):
                 before, numbers = len(graph.nodes), _numbers(sys._getframe(1))
                 yield _Turn(number)
                 changed = {name: value for name, value in _numbers(sys._getframe(1)).items() if numbers.get(name, ...) != value}
@@ -209,6 +210,7 @@ class _Loop:
             key = alike, id(added.target), added.axis, added.alpha, form(added.value, _form_of_root)
             classes.setdefault(key, []).append(added)
         for parts in classes.values():
+            parts.sort(key=lambda part: part.choice.number)
             numbers = [part.choice.number for part in parts]
             if len(set(numbers)) < len(numbers):  # added twice in a turn
                 for part in parts:
@@ -226,7 +228,10 @@ class _Loop:
 
 
 def _numbers(frame: Any) -> dict[str, Any]:
-    return {name: value for name, value in frame.f_locals.items() if type(value) in _NUMBERS}
+    """The numbers of a function, and how much is in what it collects."""
+    values = frame.f_locals.items()
+    lengths = {name: ("length", len(value)) for name, value in values if type(value) in (list, dict, set)}
+    return lengths | {name: value for name, value in values if type(value) in _NUMBERS}
 
 
 def _leaves(value: Any) -> set[int]:
