@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <utility>
 
 using namespace spmd::runtime;
 using namespace spmd::runtime::cublas;
@@ -35,6 +36,7 @@ struct cublasLtMatrixLayoutOpaque {
 };
 struct cublasLtMatmulPreferenceOpaque {
   uint64_t workspace = 0;
+  uint32_t alignments[4] = {256, 256, 256, 256}; ///< of A, B, C and D: what the library takes for granted
 };
 } // namespace spmd::runtime::cublas
 
@@ -265,9 +267,12 @@ STANDIN_API cublas::Status cublasLtMatmulPreferenceDestroy(Preference preference
 STANDIN_API cublas::Status cublasLtMatmulPreferenceSetAttribute(Preference preference, PreferenceAttribute attribute,
                                                         const void *value, size_t bytes) {
   ENTER("cublasLtMatmulPreferenceSetAttribute");
-  if (attribute != kMaxWorkspaceBytes || bytes != 8)
+  if (attribute == kMaxWorkspaceBytes && bytes == 8)
+    std::memcpy(&preference->workspace, value, 8);
+  else if (attribute >= kMinAlignmentA && attribute <= kMinAlignmentD && bytes == 4)
+    std::memcpy(&preference->alignments[attribute - kMinAlignmentA], value, 4);
+  else
     return kInvalidValue;
-  std::memcpy(&preference->workspace, value, 8);
   return kSuccess;
 }
 
@@ -285,6 +290,8 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
   results[0].workspaceBytes = preference->workspace;
   results[0].algorithm.data[0] = signOf(*description, *a, *b, *c);
   results[0].algorithm.data[1] = preference->workspace;
+  for (int i = 0; i < 4; ++i)
+    results[0].algorithm.data[2 + i] = preference->alignments[i];
   *found = 1;
   return kSuccess;
 }
@@ -312,6 +319,16 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   };
   if (!algorithm || algorithm->data[0] != signOf(*description, *aLayout, *bLayout, *dLayout) || read(alpha) != 1)
     return kInvalidValue; // the runtime chooses algorithms when it loads
+  const std::pair<const void *, const cublasLtMatrixLayoutOpaque *> operands[] = {
+      {a, aLayout}, {b, bLayout}, {c, cLayout}, {d, dLayout}};
+  for (int i = 0; i < 4; ++i) { // each matrix of a batch
+    auto [operand, layout] = operands[i];
+    uint64_t step = layout->batch == 1 ? 0 : static_cast<uint64_t>(layout->stride * sizeOf(dtypeOf(layout->type)));
+    if ((reinterpret_cast<uint64_t>(operand) | step) % algorithm->data[2 + i]) {
+      standInReport("an algorithm for operands that are aligned to more bytes than these");
+      return kInvalidValue;
+    }
+  }
   if (reinterpret_cast<uint64_t>(workspace) % kWorkspaceAlignment)
     return kInvalidValue;
   // The transposed product, row-major: D^T = op(B)^T op(A)^T.

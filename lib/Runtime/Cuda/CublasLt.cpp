@@ -3,6 +3,7 @@
 #include "CublasLt.h"
 #include "SharedLibrary.h"
 
+#include <array>
 #include <mutex>
 
 namespace spmd::runtime::cuda {
@@ -173,20 +174,37 @@ Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(GemmContext &context, con
   return made;
 }
 
+/// The largest power of two that an operand's matrices begin at multiples of, up to the 256 bytes that cuBLASLt takes
+/// for granted where it is told nothing; an algorithm for more would read past its vectors or fail.
+static uint32_t alignmentOf(Address address, int64_t strideBytes) {
+  uint64_t bits = address | static_cast<uint64_t>(strideBytes) | 256;
+  return static_cast<uint32_t>(bits & (~bits + 1));
+}
+
 /// All that an algorithm is chosen by, apart from library and device.
-static std::string problemOf(const GemmCommand &gemm, bool adds, uint64_t mostBytes) {
+static std::string problemOf(const GemmCommand &gemm, bool adds, const std::array<uint32_t, 4> &alignments,
+                             uint64_t mostBytes) {
   const GemmShape &g = gemm.shape;
   std::string text = nameOf(gemm.dtype);
   for (int64_t number : {g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.strideA, g.strideB, g.strideC})
     text += " " + std::to_string(number);
   text += std::string(" ") + (g.transA ? "T" : "N") + (g.transB ? "T" : "N") + " epilogue " +
           std::to_string(epilogueOf(g)) + (adds ? " adds" : "");
+  text += " aligned";
+  for (uint32_t alignment : alignments)
+    text += " " + std::to_string(alignment);
   return text + " in " + std::to_string(mostBytes);
 }
 
 Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64_t mostBytes) {
   const CublasLt &lt = context.library();
-  std::string problem = problemOf(gemm, adds, mostBytes);
+  const GemmShape &g = gemm.shape;
+  auto aligned = [&](Address address, int64_t stride) {
+    return alignmentOf(address, g.batch == 1 ? 0 : stride * sizeOf(gemm.dtype));
+  };
+  std::array<uint32_t, 4> alignments = {aligned(left, g.strideB), aligned(right, g.strideA), aligned(added, g.strideC),
+                                        aligned(out, g.strideC)};
+  std::string problem = problemOf(gemm, adds, alignments, mostBytes);
   cublas::HeuristicResult best = {};
   if (std::optional<cublas::Algorithm> known = cache.find(problem);
       known &&
@@ -201,6 +219,12 @@ Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64
   Status status = lt.check(
       lt.cublasLtMatmulPreferenceSetAttribute(preference, cublas::kMaxWorkspaceBytes, &mostBytes, sizeof mostBytes),
       "cublasLtMatmulPreferenceSetAttribute");
+  constexpr cublas::PreferenceAttribute kAlignments[] = {cublas::kMinAlignmentA, cublas::kMinAlignmentB,
+                                                         cublas::kMinAlignmentC, cublas::kMinAlignmentD};
+  for (size_t i = 0; i < alignments.size() && status.ok(); ++i)
+    status = lt.check(
+        lt.cublasLtMatmulPreferenceSetAttribute(preference, kAlignments[i], &alignments[i], sizeof alignments[i]),
+        "cublasLtMatmulPreferenceSetAttribute");
   int found = 0;
   if (status.ok())
     status = lt.check(

@@ -36,7 +36,13 @@ enum Attribute : int { // cublasLtMatmulDescAttributes_t
   kEpilogueAuxDataType = 22,
 };
 enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };
-enum PreferenceAttribute : int { kMaxWorkspaceBytes = 1 };
+enum PreferenceAttribute : int { // cublasLtMatmulPreferenceAttributes_t
+  kMaxWorkspaceBytes = 1,
+  kMinAlignmentA = 5,
+  kMinAlignmentB = 6,
+  kMinAlignmentC = 7,
+  kMinAlignmentD = 8,
+};
 enum Epilogue : int {
   kEpilogueDefault = 1,
   kEpilogueRelu = 2,
