@@ -7,28 +7,16 @@
 namespace spmd::runtime::cuda {
 
 Expected<OwnEvent> OwnEvent::make(std::shared_ptr<const Gpu> gpu, unsigned flags) {
-  OwnEvent own;
-  SPMD_CUDA_TRY(gpu->driver(), cuEventCreate, &own.event, flags);
-  own.gpu = std::move(gpu);
-  return own;
-}
-
-OwnEvent::~OwnEvent() {
-  if (event && gpu->use().ok())
-    (void)gpu->driver().cuEventDestroy(event);
+  Event event = nullptr;
+  SPMD_CUDA_TRY(gpu->driver(), cuEventCreate, &event, flags);
+  return OwnEvent(std::move(gpu), event);
 }
 
 Expected<OwnPinned> OwnPinned::make(std::shared_ptr<const Gpu> gpu, size_t bytes) {
-  OwnPinned own;
-  SPMD_CUDA_TRY(gpu->driver(), cuMemHostAlloc, &own.data, bytes, 0);
-  own.gpu = std::move(gpu);
-  std::memset(own.data, 0, bytes);
-  return own;
-}
-
-OwnPinned::~OwnPinned() {
-  if (data && gpu->use().ok())
-    (void)gpu->driver().cuMemFreeHost(data);
+  void *data = nullptr;
+  SPMD_CUDA_TRY(gpu->driver(), cuMemHostAlloc, &data, bytes, 0);
+  std::memset(data, 0, bytes);
+  return OwnPinned(std::move(gpu), data);
 }
 
 } // namespace spmd::runtime::cuda

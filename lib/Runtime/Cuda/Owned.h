@@ -9,49 +9,43 @@
 
 namespace spmd::runtime::cuda {
 
-/// An event of its own.
-class OwnEvent {
+/// Something of the driver's that `Release` gives back, on the GPU that it is of. Moving swaps.
+template <typename Handle, auto Driver::*Release>
+class Owned {
 public:
-  static Expected<OwnEvent> make(std::shared_ptr<const Gpu> gpu, unsigned flags);
-  OwnEvent() = default;
-  OwnEvent(OwnEvent &&other) noexcept { swap(other); }
-  OwnEvent &operator=(OwnEvent &&other) noexcept {
+  Owned() = default;
+  Owned(std::shared_ptr<const Gpu> gpu, Handle handle) : gpu(std::move(gpu)), handle(handle) {}
+  Owned(Owned &&other) noexcept { swap(other); }
+  Owned &operator=(Owned &&other) noexcept {
     swap(other);
     return *this;
   }
-  ~OwnEvent();
-  Event get() const { return event; }
-  explicit operator bool() const { return event != nullptr; }
+  ~Owned() {
+    if (handle && gpu->use().ok())
+      (void)(gpu->driver().*Release)(handle);
+  }
+  Handle get() const { return handle; }
+  explicit operator bool() const { return handle != nullptr; }
 
 private:
-  void swap(OwnEvent &other) noexcept {
+  void swap(Owned &other) noexcept {
     std::swap(gpu, other.gpu);
-    std::swap(event, other.event);
+    std::swap(handle, other.handle);
   }
   std::shared_ptr<const Gpu> gpu;
-  Event event = nullptr;
+  Handle handle = nullptr;
+};
+
+/// An event of its own.
+struct OwnEvent : Owned<Event, &Driver::cuEventDestroy> {
+  using Owned::Owned;
+  static Expected<OwnEvent> make(std::shared_ptr<const Gpu> gpu, unsigned flags);
 };
 
 /// Memory of the host that the GPU copies to.
-class OwnPinned {
-public:
+struct OwnPinned : Owned<void *, &Driver::cuMemFreeHost> {
+  using Owned::Owned;
   static Expected<OwnPinned> make(std::shared_ptr<const Gpu> gpu, size_t bytes);
-  OwnPinned() = default;
-  OwnPinned(OwnPinned &&other) noexcept { swap(other); }
-  OwnPinned &operator=(OwnPinned &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~OwnPinned();
-  void *get() const { return data; }
-
-private:
-  void swap(OwnPinned &other) noexcept {
-    std::swap(gpu, other.gpu);
-    std::swap(data, other.data);
-  }
-  std::shared_ptr<const Gpu> gpu;
-  void *data = nullptr;
 };
 
 } // namespace spmd::runtime::cuda
