@@ -256,6 +256,20 @@ def test_scattered_on_meshes(cache, name: str, mesh: tuple, view: str) -> None:
     assert scattered == ([2, 2, 0] if name == "update_apart" else [2, 2, 2])
 
 
+def packages_over_calls():
+    """Of the programs that `update_apart` becomes over three calls: a first microbatch, one that adds to its gradients, and
+    the update."""
+    flags, step = branches(update_apart)
+    model = network()
+    optimizer = adamw(model.parameters())
+    compiled = spmd.compile(step, ranks=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", spmd.Remark)
+        for number, (x, y) in enumerate(batches(3)):
+            compiled(model, optimizer, x, y, *flags(number))
+    return [program.package for program in compiled._programs]
+
+
 @pytest.mark.parametrize("number, accumulate, edit, message", [
     (0, "scattered", lambda entry: entry.pop("sum"), "rule 7: the gradients of unit0 are never reduced along 'replicate'"),
     (1, "scattered", lambda entry: entry.pop("sum"), "rule 7: command "),
@@ -263,15 +277,7 @@ def test_scattered_on_meshes(cache, name: str, mesh: tuple, view: str) -> None:
 def test_certificate_knows_sums_across(cache, tmp_path, number: int, accumulate: str, edit, message: str) -> None:
     """What ranks across have of a gradient is a sum in the manifest, or it is refused that nothing has added it up; and
     nothing is updated from what is one."""
-    flags, step = branches(update_apart)
-    model = network()
-    optimizer = adamw(model.parameters())
-    compiled = spmd.compile(step, ranks=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", spmd.Remark)
-        for call, (x, y) in enumerate(batches(3)):
-            compiled(model, optimizer, x, y, *flags(call))
-    package = compiled._programs[number and 2].package.save(tmp_path / "s.step", weights=False)
+    package = packages_over_calls()[number and 2].save(tmp_path / "s.step", weights=False)
     artifact = tmp_path / "s.spmd"
     run(tool("spmd-compile"), package, "--mesh=replicate:2,shard:2", "--policy=class:Linear", "--quiet",
         f"--accumulate={accumulate}", "-o", artifact)
@@ -330,16 +336,8 @@ def test_written_gradients_that_are_sums_across(cache) -> None:
 def test_interpreter_on_meshes(cache, tmp_path) -> None:
     """Every program of an accumulation over calls, on meshes: its gradients, parameters and optimizer state agree to
     1e-12 with those of one rank after two steps."""
-    flags, step = branches(update_apart)
-    model = network()
-    optimizer = adamw(model.parameters())
-    compiled = spmd.compile(step, ranks=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", spmd.Remark)
-        for number, (x, y) in enumerate(batches(3)):
-            compiled(model, optimizer, x, y, *flags(number))
-    programs = [program.package for program in compiled._programs]
-    assert len(programs) == 3  # a first microbatch, one that adds to its gradients, and the update
+    programs = packages_over_calls()
+    assert len(programs) == 3
     for number, package in enumerate(programs):
         folder = tmp_path / str(number)
         folder.mkdir()
