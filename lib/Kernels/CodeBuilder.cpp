@@ -309,4 +309,17 @@ void CodeBuilder::choose(Value condition, llvm::function_ref<void()> then, llvm:
   otherwise();
 }
 
+SmallVector<Value> CodeBuilder::chooseValues(Value condition, Values then, Values otherwise) {
+  OpBuilder::InsertionGuard guard(*this);
+  auto build = [&](Values values) {
+    return [this, values](OpBuilder &inner, Location) {
+      restoreInsertionPoint(inner.saveInsertionPoint());
+      scf::YieldOp::create(*this, values());
+    };
+  };
+  OpBuilder outer(*this);
+  return llvm::to_vector(
+      ValueRange(scf::IfOp::create(outer, getLoc(), condition, build(then), build(otherwise)).getResults()));
+}
+
 } // namespace spmd::kernel

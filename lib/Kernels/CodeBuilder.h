@@ -75,6 +75,9 @@ public:
   void when(mlir::Value condition, llvm::function_ref<void()> then);
   /// `then` where `condition` holds, `otherwise` elsewhere.
   void choose(mlir::Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
+  /// The same, with values.
+  using Values = llvm::function_ref<mlir::SmallVector<mlir::Value>()>;
+  mlir::SmallVector<mlir::Value> chooseValues(mlir::Value condition, Values then, Values otherwise);
 
 protected:
   CodeBuilder(mlir::Location loc, unsigned numOperands)

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -33,8 +34,8 @@ void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<aten::AtenDialect, kernel::KernelDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
                   mlir::math::MathDialect, plan::PlanDialect, SpmdDialect>();
   // What spmd-lower-kernels and spmd-lower-gpu-kernels write, so that the tools read it again.
-  registry.insert<mlir::cf::ControlFlowDialect, mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect,
-                  mlir::vector::VectorDialect>();
+  registry.insert<mlir::cf::ControlFlowDialect, mlir::gpu::GPUDialect, mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect,
+                  mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
 }
 
 std::string spmd::loadDialectPlugins(const std::vector<std::string> &paths, mlir::DialectRegistry &registry) {

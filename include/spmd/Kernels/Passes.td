@@ -110,8 +110,9 @@ def LowerGpuKernels : Pass<"spmd-lower-gpu-kernels", "::mlir::ModuleOp"> {
            "shared memory a block may have; by default all of the chip's">,
     Option<"registers", "registers", "int64_t", "0", "registers of a multiprocessor; by default all of the chip's">,
   ];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
-                           "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::vector::VectorDialect"];
 }
 
 def EmitKernels : Pass<"spmd-emit-kernels", "::mlir::ModuleOp"> {

@@ -4,6 +4,7 @@
 #include "Runtime/Descriptors.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/DataLayoutInterfaces.h"
@@ -44,6 +45,13 @@ static std::optional<EmulatedOp> describeOp(Operation *op) {
           .Case([](LLVM::StoreOp store) {
             return describeAccess(store, store.getValue().getType(), store.getAlignment());
           })
+          .Case([](NVVM::LdMatrixOp load) {
+            EmulatedOp described =
+                describeAccess(load, VectorType::get({4}, IntegerType::get(load.getContext(), 32)), 16);
+            described.text = "nvvm.ldmatrix";
+            return described;
+          })
+          .Case([](NVVM::MmaOp) { return EmulatedOp{"nvvm.mma.sync", ""}; })
           .Case([](gpu::BarrierOp barrier) { return EmulatedOp{"gpu.barrier", ""}; })
           .Case([](gpu::ShuffleOp shuffle) {
             return EmulatedOp{("gpu.shuffle " + stringifyShuffleMode(shuffle.getMode())).str(), ""};
@@ -72,6 +80,16 @@ static LogicalResult collectTables(gpu::GPUFuncOp function, SmallVectorImpl<LLVM
   return failure(walk.wasInterrupted());
 }
 
+/// 16 x 8 x 16 of bf16 or f16, with sums of f32.
+static bool isKnownProduct(NVVM::MmaOp op) {
+  NVVM::MMAShapeAttr shape = op.getShape();
+  auto type = op.getMultiplicandAPtxType();
+  return shape.getM() == 16 && shape.getN() == 8 && shape.getK() == 16 && op.getLayoutA() == NVVM::MMALayout::row &&
+         op.getLayoutB() == NVVM::MMALayout::col && type &&
+         (*type == NVVM::MMATypes::bf16 || *type == NVVM::MMATypes::f16) && op.getOperandC().size() == 4 &&
+         op.getOperandC()[0].getType().isF32();
+}
+
 /// Ops of the dialects that the code generator for CPUs knows, and of these three what addThreadFunction replaces.
 static LogicalResult checkOps(gpu::GPUFuncOp function) {
   WalkResult walk = function.walk([&](Operation *op) -> WalkResult {
@@ -80,6 +98,10 @@ static LogicalResult checkOps(gpu::GPUFuncOp function) {
     if (dialect == "gpu")
       isKnown = isa<gpu::GPUFuncOp, gpu::ReturnOp, gpu::BarrierOp, gpu::ShuffleOp, gpu::ThreadIdOp, gpu::BlockIdOp,
                     gpu::BlockDimOp, gpu::GridDimOp, gpu::LaneIdOp>(op);
+    if (auto multiply = dyn_cast<NVVM::MmaOp>(op))
+      isKnown = isKnownProduct(multiply);
+    if (auto load = dyn_cast<NVVM::LdMatrixOp>(op))
+      isKnown = load.getNum() == 4 && load.getEltType() == NVVM::LdStMatrixEltType::B16;
     if (dialect == "llvm")
       isKnown = !isa<LLVM::AtomicRMWOp, LLVM::AtomicCmpXchgOp, LLVM::CallOp, LLVM::InlineAsmOp>(op);
     if (!isKnown)
@@ -158,6 +180,11 @@ private:
   void rewriteOp(Operation *op);
   void rewriteAccess(Operation *op, OpOperand &address, StringRef callee, int32_t number);
   void rewriteShuffle(gpu::ShuffleOp op, int32_t number);
+  void rewriteLoad(NVVM::LdMatrixOp op, int32_t number);
+  void rewriteProduct(NVVM::MmaOp op, int32_t number);
+  Value getWords();
+  Value getWord(int32_t number);
+  void replaceByWords(Operation *op, int32_t first);
   void replaceByIndex(Operation *op, Value number);
   Value constant(int64_t value, unsigned bits) { return arith::ConstantIntOp::create(b, value, bits); }
   Value call(StringRef callee, Type result, ValueRange operands) {
@@ -174,6 +201,7 @@ private:
   bool isChecked;
   ImplicitLocOpBuilder b;
   Type pointer;
+  Value words;
 };
 
 } // namespace
@@ -228,6 +256,45 @@ void Rewriter::rewriteShuffle(gpu::ShuffleOp op, int32_t number) {
   if (!op.getValid().use_empty())
     op.getValid().replaceAllUsesWith(call("spmd_emulation_shuffle_valid", b.getI1Type(), {get(kThread)}));
   op.erase();
+}
+
+/// Memory of the thread for the fragments of one op, ten words.
+Value Rewriter::getWords() {
+  if (!words) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&function.getBody().front());
+    words = LLVM::AllocaOp::create(b, pointer, b.getI32Type(), constant(10, 64), /*alignment=*/16);
+  }
+  return words;
+}
+
+Value Rewriter::getWord(int32_t number) {
+  return LLVM::GEPOp::create(b, pointer, b.getI32Type(), getWords(), ArrayRef<LLVM::GEPArg>(number));
+}
+
+void Rewriter::replaceByWords(Operation *op, int32_t first) {
+  Value result = LLVM::LoadOp::create(b, op->getResult(0).getType(), getWord(first), /*alignment=*/4);
+  op->getResult(0).replaceAllUsesWith(result);
+  op->erase();
+}
+
+void Rewriter::rewriteLoad(NVVM::LdMatrixOp op, int32_t number) {
+  Value row = op.getPtr();
+  if (isChecked)
+    row = call("spmd_emulation_load", pointer, {get(kThread), row, constant(number, 32)});
+  call("spmd_emulation_load_matrices", Type(),
+       {get(kThread), row, getWords(), constant(op.getLayout() == NVVM::MMALayout::col, 1), constant(number, 32)});
+  replaceByWords(op, 0);
+}
+
+void Rewriter::rewriteProduct(NVVM::MmaOp op, int32_t number) {
+  int32_t place = 0;
+  for (Value fragment : op->getOperands())
+    LLVM::StoreOp::create(b, fragment, getWord(place++), /*alignment=*/4);
+  call("spmd_emulation_multiply", Type(),
+       {get(kThread), getWords(), constant(*op.getMultiplicandAPtxType() == NVVM::MMATypes::f16, 1),
+        constant(number, 32)});
+  replaceByWords(op, 6);
 }
 
 void Rewriter::replaceByIndex(Operation *op, Value number) {
@@ -313,6 +380,10 @@ void Rewriter::run() {
       rewriteAccess(op, store.getAddrMutable(), "spmd_emulation_store", number);
     } else if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
       rewriteShuffle(shuffle, number);
+    } else if (auto load = dyn_cast<NVVM::LdMatrixOp>(op)) {
+      rewriteLoad(load, number);
+    } else if (auto product = dyn_cast<NVVM::MmaOp>(op)) {
+      rewriteProduct(product, number);
     } else {
       call("spmd_emulation_barrier", Type(), {get(kThread), constant(number, 32)});
       op->erase();
@@ -346,6 +417,8 @@ void declareEmulator(ModuleOp module) {
   declare("spmd_emulation_barrier", nothing, {pointer, i32});
   declare("spmd_emulation_shuffle", i64, {pointer, i64, i32, i32, i32, i32});
   declare("spmd_emulation_shuffle_valid", i1, {pointer});
+  declare("spmd_emulation_load_matrices", nothing, {pointer, pointer, pointer, i1, i32});
+  declare("spmd_emulation_multiply", nothing, {pointer, pointer, i1, i32});
   declare("spmd_emulation_load", pointer, {pointer, pointer, i32});
   declare("spmd_emulation_store", pointer, {pointer, pointer, i32});
   declare("spmd_emulation_local", pointer, {pointer, pointer, i64});

@@ -14,9 +14,9 @@ namespace spmd::kernel {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-FailureOr<AttentionTiles::Tile> AttentionTiles::chooseTile(Operation *op, int64_t rows, int64_t columns, int64_t heads,
-                                                           int64_t sums,
-                                                           llvm::function_ref<int64_t(Tile)> getFloats) const {
+FailureOr<AttentionScores::Tile> AttentionTiles::chooseTile(Operation *op, int64_t rows, int64_t columns, int64_t heads,
+                                                            int64_t sums,
+                                                            llvm::function_ref<int64_t(Tile)> getFloats) const {
   // Four by four values a thread: eight loads of 16 bytes then feed 64 multiply-adds.
   Tile first = {4 * kSide, 4 * kSide};
   auto isTooMuch = [&](int64_t tileRows) {
@@ -47,20 +47,6 @@ FailureOr<AttentionTiles::Tile> AttentionTiles::chooseTile(Operation *op, int64_
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-HeadRows AttentionTiles::getRows(Value pointer, Type type, ViewAttr view, Value batch, Value head, int64_t rows,
-                                 int64_t columns) {
-  Value base = b.add(b.add(b.mul(batch, view.getBatch()), b.mul(head, view.getHead())), view.getOffset());
-  bool isAligned = llvm::all_of(std::array{view.getOffset(), view.getBatch(), view.getHead(), view.getRow(), columns},
-                                [](int64_t size) { return size % kWidth == 0; });
-  return {pointer, getElementTypeOrSelf(type), base, view.getRow(), rows, columns, isAligned};
-}
-
-Value AttentionTiles::loadColumns(const HeadRows &from, Value row, Value column, int64_t width) {
-  Value at = b.add(b.add(from.base, b.mul(row, from.stride)), column);
-  Value value = b.load(from.pointer, from.element, at, width, width * getStoredBytes(from.element));
-  return from.element.isF32() ? value : Value(arith::ExtFOp::create(b, getWideType(f32, width), value));
-}
 
 void AttentionTiles::fillTile(const SharedTile &to, const HeadRows &from, Value first, int64_t rows) {
   int64_t padded = llvm::alignTo(from.columns, kSide), perRow = padded / kWidth, items = rows * perRow;
@@ -123,20 +109,19 @@ AttentionTiles::Matrix AttentionTiles::dot(const SharedTile &rows, const SharedT
     return b.load(from.pointer, f32, b.add(b.add(first, d), i * kSide * from.stride), kWidth,
                   kWidth * getStoredBytes(f32));
   };
-  return b.loop(b.i64(0), b.i64(llvm::alignTo(sizeK, kWidth)), kWidth, Matrix(m * n, number(0)),
-                [&](Value d, ValueRange sums) {
-                  Matrix next(sums), left, right;
-                  for (int64_t i = 0; i < m; ++i)
-                    left.push_back(load(rows, firstRow, i, d));
-                  for (int64_t j = 0; j < n; ++j)
-                    right.push_back(load(columns, firstColumn, j, d));
-                  for (int64_t k = 0; k < kWidth; ++k)
-                    for (int64_t i = 0; i < m; ++i)
-                      for (int64_t j = 0; j < n; ++j)
-                        next[i * n + j] =
-                            math::FmaOp::create(b, b.lane(left[i], k), b.lane(right[j], k), next[i * n + j]);
-                  return next;
-                });
+  return b.loop(
+      b.i64(0), b.i64(llvm::alignTo(sizeK, kWidth)), kWidth, Matrix(m * n, number(0)), [&](Value d, ValueRange sums) {
+        Matrix next(sums), left, right;
+        for (int64_t i = 0; i < m; ++i)
+          left.push_back(load(rows, firstRow, i, d));
+        for (int64_t j = 0; j < n; ++j)
+          right.push_back(load(columns, firstColumn, j, d));
+        for (int64_t k = 0; k < kWidth; ++k)
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < n; ++j)
+              next[i * n + j] = math::FmaOp::create(b, b.lane(left[i], k), b.lane(right[j], k), next[i * n + j]);
+        return next;
+      });
 }
 
 void AttentionTiles::storeMatrix(const SharedTile &to, const Matrix &matrix, Tile tile) {
@@ -201,78 +186,6 @@ void AttentionTiles::storeRows(const HeadRows &to, Value first, const Matrix &su
   }
 }
 
-//===----------------------------------------------------------------------===//
-// Scores
-//===----------------------------------------------------------------------===//
-
-Value AttentionTiles::isMinusInfinity(Value v) {
-  return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v, infinity());
-}
-Value AttentionTiles::add(Value a, Value c) { return arith::AddFOp::create(b, a, c); }
-Value AttentionTiles::sub(Value a, Value c) { return arith::SubFOp::create(b, a, c); }
-Value AttentionTiles::mul(Value a, Value c) { return arith::MulFOp::create(b, a, c); }
 Value AttentionTiles::exp(Value a) { return math::ExpOp::create(b, a); }
-
-void AttentionTiles::finishScores(Matrix &scores, Value batch, Value head, Value firstQuery, Value firstKey, Tile tile,
-                                  bool queriesAreRows) {
-  int64_t m = tile.rows / kSide, n = tile.columns / kSide;
-  int64_t queries = queriesAreRows ? m : n, keys = queriesAreRows ? n : m;
-  int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen();
-  bool hasOtherQueries = !queriesAreRows && qLen % tile.columns != 0;
-  bool hasOtherKeys = kvLen % (keys * kSide) != 0;
-  auto narrow = [&](Value v) { return arith::TruncIOp::create(b, b.getI32Type(), v); };
-  for (int64_t q = 0; q < queries; ++q) {
-    Value query = queriesAreRows ? getRow(firstQuery, q) : getColumn(firstQuery, q);
-    Value inside = qLen % (queries * kSide) == 0 ? query : b.min(query, b.i64(qLen - 1));
-    mask.beginRow(batch, head, inside);
-    // The first and the last key that it sees.
-    Value last, low;
-    if (window.high || hasOtherKeys || hasOtherQueries) {
-      last = window.high ? b.min(b.add(query, *window.high), b.i64(kvLen - 1)) : b.i64(kvLen - 1);
-      if (hasOtherQueries)
-        last = arith::SelectOp::create(b, b.isLess(query, b.i64(qLen)), last, b.i64(-1));
-      last = narrow(last);
-    }
-    if (window.low)
-      low = narrow(b.add(query, *window.low));
-    for (int64_t k = 0; k < keys; ++k) {
-      Value key = queriesAreRows ? getColumn(firstKey, k) : getRow(firstKey, k);
-      Value &score = scores[queriesAreRows ? q * n + k : k * n + q];
-      score = mul(score, number(scale));
-      if (mask.isComputed())
-        score = mask.apply(score, key);
-      if (last) {
-        Value isSeen = arith::CmpIOp::create(b, arith::CmpIPredicate::sle, narrow(key), last);
-        score = arith::SelectOp::create(b, isSeen, score, infinity());
-      }
-      if (low) {
-        Value isSeen = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, narrow(key), low);
-        score = arith::SelectOp::create(b, isSeen, score, infinity());
-      }
-    }
-  }
-}
-
-std::pair<Value, Value> AttentionTiles::getKeyBounds(Value firstQuery, int64_t queries, int64_t step) {
-  Value begin = b.i64(0), end = b.i64(sizes.getKvLen());
-  if (window.low)
-    begin = b.max(b.mul(b.floorDiv(b.add(firstQuery, *window.low), step), step), begin);
-  if (window.high) {
-    Value lastQuery = b.min(b.add(firstQuery, queries - 1), b.i64(sizes.getQLen() - 1));
-    end = b.min(b.add(lastQuery, *window.high + 1), end);
-  }
-  return {begin, end};
-}
-
-std::pair<Value, Value> AttentionTiles::getQueryBounds(Value firstKey, int64_t keys, int64_t step) {
-  Value begin = b.i64(0), end = b.i64(sizes.getQLen());
-  if (window.high)
-    begin = b.max(b.mul(b.floorDiv(b.add(firstKey, -*window.high), step), step), begin);
-  if (window.low) {
-    Value lastKey = b.min(b.add(firstKey, keys - 1), b.i64(sizes.getKvLen() - 1));
-    end = b.min(b.add(lastKey, -*window.low + 1), end);
-  }
-  return {begin, end};
-}
 
 } // namespace spmd::kernel

@@ -89,6 +89,22 @@ static void setResidentBlocks(gpu::GPUModuleOp module) {
       kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(), b.getI32IntegerAttr(blocks.getInt()));
 }
 
+/// Powers of two that may be approximate are one instruction, ex2.approx.ftz.
+static void convertApproximations(ModuleOp module) {
+  SmallVector<math::Exp2Op> ops;
+  module.walk([&](math::Exp2Op op) {
+    if (op.getType().isF32() && arith::bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
+      ops.push_back(op);
+  });
+  for (math::Exp2Op op : ops) {
+    OpBuilder b(op);
+    auto power = LLVM::CallIntrinsicOp::create(b, op.getLoc(), op.getType(),
+                                               b.getStringAttr("llvm.nvvm.ex2.approx.ftz.f"), op->getOperands());
+    op.getResult().replaceAllUsesWith(power.getResult(0));
+    op.erase();
+  }
+}
+
 LogicalResult convertToNVVM(ModuleOp module) {
   loadNVVMDependencies(module.getContext());
   PassManager simplify(module.getContext());
@@ -99,6 +115,7 @@ LogicalResult convertToNVVM(ModuleOp module) {
     return failure();
   // Here the roundings stay: they are instructions, and nothing after this merges two of them.
   widenNarrowFloats(module);
+  convertApproximations(module);
   if (failed(expandMath(module)))
     return failure();
   PassManager lower(module.getContext());

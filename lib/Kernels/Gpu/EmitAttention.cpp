@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionKernels.h"
 #include "AttentionTiles.h"
 #include "BlockOps.h"
 #include "GpuEmitters.h"
@@ -107,7 +108,7 @@ LogicalResult ForwardEmitter::emit() {
       fillTile(values, v, key, tile->columns);
     b.barrier();
     Matrix scores = dot(queries, keys, *tile, headDim);
-    finishScores(scores, batch, head, firstQuery, key, *tile, /*queriesAreRows=*/true);
+    finishScores(scores, m, scale, batch, head, firstQuery, key, *tile, /*queriesAreRows=*/true);
     emitSoftmax(scores, maxima, totals, out, *tile);
     if (sharesTile) {
       b.barrier();
@@ -143,6 +144,8 @@ LogicalResult ForwardEmitter::emit() {
 }
 
 static LogicalResult emitGpuAttention(GpuBuilder &b, AttentionOp op, const Device &device) {
+  if (emitAttentionWarps(b, op, device))
+    return success();
   return ForwardEmitter(b, op, device).emit();
 }
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionKernels.h"
 #include "AttentionTiles.h"
 #include "BlockOps.h"
 #include "GpuEmitters.h"
@@ -135,7 +136,7 @@ BackwardEmitter::Gradients BackwardEmitter::emitScores(const Tiles &rows, const 
                                                        Tile tile, bool queriesAreRows) {
   int64_t m = tile.rows / kSide, n = tile.columns / kSide, queries = queriesAreRows ? m : n;
   Matrix p = dot(rows.keyed, columns.keyed, tile, headDim), d = dot(rows.valued, columns.valued, tile, vDim);
-  finishScores(p, batch, head, firstQuery, firstKey, tile, queriesAreRows);
+  finishScores(p, m, scale, batch, head, firstQuery, firstKey, tile, queriesAreRows);
   Value lsePointer = b.getPointer(firstStatistic + 1);
   Value firstLse = b.mul(b.add(b.mul(batch, sizes.getHeads()), head), sizes.getQLen());
   for (int64_t q = 0; q < queries; ++q) {
@@ -333,6 +334,8 @@ LogicalResult BackwardEmitter::emit() {
 }
 
 static LogicalResult emitGpuAttentionBackward(GpuBuilder &b, AttentionBackwardOp op, const Device &device) {
+  if (emitAttentionWarps(b, op, device))
+    return success();
   return BackwardEmitter(b, op, device).emit();
 }
 

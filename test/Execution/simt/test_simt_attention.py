@@ -57,3 +57,42 @@ def test_packed():
 
 def test_row_that_sees_nothing():
     attention.test_row_that_sees_nothing()
+
+
+# On tensor cores P and dS are rounded before they are multiplied with.
+WARP_CASES = [
+    (2, 3, 3, 8, 8, 8, 8, True),
+    (1, 4, 2, 100, 70, 24, 40, False),      # columns up to a multiple of 16
+    (1, 2, 1, 70, 140, 64, 64, True),
+    (1, 2, 1, 1, 57, 48, 48, False),
+    (2, 12, 4, 130, 130, 16, 16, True),     # heads enough for tiles of 64 rows; groups of query heads
+    (1, 1, 1, 20, 40, 64, 256, True),
+    (1, 1, 1, 20, 20, 360, 360, True),      # too wide: fused multiply-adds
+]
+
+
+@pytest.mark.parametrize("case", WARP_CASES)
+def test_tensor_cores(case):
+    attention.run_case(case, dtype="bf16", weight_roundings=1)
+
+
+@pytest.mark.parametrize("case", WARP_CASES[1:3])
+def test_tensor_cores_in_f16(case):
+    attention.run_case(case, dtype="f16", weight_roundings=1)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (2, 4), (1, 4)])
+def test_mask_gradient_on_tensor_cores(shape):
+    mask = attention.rand(*shape, 40, 70, seed=5)
+    mask[:, :, :, 3] = -attention.np.inf
+    plane = 40 * 70
+    use = attention.tensor_mask(mask, batch=shape[1] * plane if shape[0] > 1 else 0, head=plane if shape[1] > 1 else 0)
+    attention.run_case((2, 4, 2, 40, 70, 16, 24, False), mask, use, [mask], mask_grad=shape, dtype="bf16",
+                       weight_roundings=1)
+
+
+@pytest.mark.parametrize("low, high", [(-3, 0), (-300, -40), (5, 29)])
+def test_window_on_tensor_cores(low, high):
+    mask = attention.tril(60, 70, high) & ~attention.tril(60, 70, low - 1)
+    attention.run_case((1, 2, 1, 60, 70, 16, 24, False), mask, attention.WINDOW.format(low=low, high=high), dtype="bf16",
+                       weight_roundings=1)

@@ -18,7 +18,7 @@ struct Thread;
 using ThreadFunction = void (*)(Thread *thread, void *const *args, const int64_t *coords, char *shared, int64_t block,
                                 int64_t number);
 
-/// A load, store, barrier or shuffle; its number is its place among those of the kernel.
+/// A load, store, barrier, shuffle or matrix op; its number is its place among those of the kernel.
 struct Op {
   const char *text;   ///< "llvm.load of vector<4xf32>"
   const char *source; ///< "h.0.ln_1, train.py:12"; empty where unknown

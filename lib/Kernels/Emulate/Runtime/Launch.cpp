@@ -110,6 +110,19 @@ __attribute__((visibility("hidden"))) uint64_t spmd_emulation_shuffle(Thread *th
   return thread->worker->shuffle(*thread, value, offset, width, mode, op);
 }
 
+/// ldmatrix: four words of the warp's matrices, of which this lane names the row.
+__attribute__((visibility("hidden"))) void spmd_emulation_load_matrices(Thread *thread, const void *row,
+                                                                        uint32_t *words, bool transposed, int32_t op) {
+  WarpOp what = transposed ? WarpOp::LoadTransposed : WarpOp::LoadMatrix;
+  thread->worker->matrix(*thread, what, row, words, op);
+}
+
+/// mma.sync: ten words, of which the last four, the sum, are replaced.
+__attribute__((visibility("hidden"))) void spmd_emulation_multiply(Thread *thread, uint32_t *words, bool isF16,
+                                                                   int32_t op) {
+  thread->worker->matrix(*thread, isF16 ? WarpOp::MultiplyF16 : WarpOp::MultiplyBF16, nullptr, words, op);
+}
+
 /// Whether the latest shuffle of the thread had a lane to read.
 __attribute__((visibility("hidden"))) bool spmd_emulation_shuffle_valid(Thread *thread) { return thread->isValid; }
 

@@ -1,5 +1,6 @@
 //===- Scheduler.cpp - turns of the threads of a block --------------------===//
 
+#include "Matrices.h"
 #include "Worker.h"
 #include "spmd/Runtime/Emulation.h"
 
@@ -115,7 +116,7 @@ bool Worker::runBlock() {
   for (int warp = 0; warp < warps; ++warp) {
     int64_t lanes = numThreads - warp * kLanes;
     ready[warp] = lanes >= kLanes ? ~0u : (1u << lanes) - 1;
-    shuffling[warp] = 0;
+    meeting[warp] = 0;
   }
   numDone = numAtBarrier = 0;
   current = -1;
@@ -137,7 +138,7 @@ bool Worker::runBlock() {
 }
 
 //===----------------------------------------------------------------------===//
-// Barriers and shuffles
+// Barriers, shuffles and matrices
 //===----------------------------------------------------------------------===//
 
 void Worker::barrier(Thread &thread, int32_t op) {
@@ -159,10 +160,10 @@ void Worker::barrier(Thread &thread, int32_t op) {
   wait(thread);
 }
 
-/// Gives every lane what it asked for, once all are there.
-void Worker::exchange(int warp) {
-  Thread *lanes = &threads[warp * kLanes];
-  int count = shuffling[warp];
+static bool isShuffle(WarpOp what) { return what == WarpOp::Shuffle; }
+
+/// Gives every lane what it asked for.
+void Worker::shuffleWarp(Thread *lanes, int count) {
   for (int lane = 0; lane < count; ++lane) {
     Thread &thread = lanes[lane];
     thread.isValid = thread.source >= 0 && thread.source < kLanes;
@@ -174,9 +175,49 @@ void Worker::exchange(int warp) {
     // Poison in the dialect; no number that goes unnoticed.
     thread.received = thread.isValid ? lanes[thread.source].value : ~uint64_t(0);
   }
-  shuffling[warp] = 0;
+}
+
+/// What a warp does together, once all are there.
+void Worker::exchange(int warp) {
+  Thread *lanes = &threads[warp * kLanes];
+  int count = meeting[warp];
+  switch (WarpOp what = lanes->warpOp; what) {
+  case WarpOp::Shuffle:
+    shuffleWarp(lanes, count);
+    break;
+  case WarpOp::LoadMatrix:
+  case WarpOp::LoadTransposed:
+    loadMatrices(lanes, what == WarpOp::LoadTransposed);
+    break;
+  case WarpOp::MultiplyBF16:
+  case WarpOp::MultiplyF16:
+    multiplyMatrices(lanes, what == WarpOp::MultiplyF16);
+    break;
+  }
+  meeting[warp] = 0;
   for (int lane = 0; lane < count; ++lane)
     setReady(lanes[lane]);
+}
+
+/// Waits for the other lanes of the warp, and for its turn after that.
+void Worker::meetWarp(Thread &thread, WarpOp what, int32_t op) {
+  int warp = static_cast<int>(thread.number) / kLanes;
+  thread.op = op;
+  thread.warpOp = what;
+  thread.state = Thread::State::AtWarp;
+  for (Thread *other = &threads[warp * kLanes], *end = other + kLanes; other != end && meeting[warp]; ++other)
+    if (other->state == Thread::State::AtWarp) {
+      if (other->op == op)
+        break;
+      beginMessage(thread) << "divergent " << (isShuffle(what) ? "shuffle" : "matrix") << ": thread " << other->number
+                           << " of the same warp is at another one (" << kernel->ops[other->op].text << ")";
+      endMessage(op);
+      fail();
+    }
+  int64_t size = numThreads - warp * kLanes;
+  if (++meeting[warp] == (size < kLanes ? size : kLanes))
+    exchange(warp);
+  wait(thread);
 }
 
 uint64_t Worker::shuffle(Thread &thread, uint64_t value, int32_t offset, int32_t width, int32_t mode, int32_t op) {
@@ -189,26 +230,24 @@ uint64_t Worker::shuffle(Thread &thread, uint64_t value, int32_t offset, int32_t
     refuse("shuffles over a width other than 32:", width);
   if (offset < 0 || offset >= kLanes)
     refuse(mode == 3 ? "shuffles from a lane out of [0, 32):" : "shuffles by an offset out of [0, 32):", offset);
-  int lane = static_cast<int>(thread.number) % kLanes, warp = static_cast<int>(thread.number) / kLanes;
+  int lane = static_cast<int>(thread.number) % kLanes;
   const int sources[] = {lane ^ offset, lane + offset, lane - offset, offset}; // xor, down, up, idx
   thread.source = sources[mode];
   thread.value = value;
-  thread.op = op;
-  thread.state = Thread::State::AtShuffle;
-  for (Thread *other = &threads[warp * kLanes], *end = other + kLanes; other != end && shuffling[warp]; ++other)
-    if (other->state == Thread::State::AtShuffle) {
-      if (other->op == op)
-        break;
-      beginMessage(thread) << "divergent shuffle: thread " << other->number << " of the same warp is at another one ("
-                           << kernel->ops[other->op].text << ")";
-      endMessage(op);
-      fail();
-    }
-  int64_t size = numThreads - warp * kLanes;
-  if (++shuffling[warp] == (size < kLanes ? size : kLanes))
-    exchange(warp);
-  wait(thread);
+  meetWarp(thread, WarpOp::Shuffle, op);
   return thread.received;
+}
+
+void Worker::matrix(Thread &thread, WarpOp what, const void *row, uint32_t *words, int32_t op) {
+  int64_t lanes = numThreads - thread.number / kLanes * kLanes;
+  if (lanes < kLanes) {
+    beginMessage(thread) << "has a matrix in a warp of " << lanes << " threads";
+    endMessage(op);
+    fail();
+  }
+  thread.row = row;
+  thread.words = words;
+  meetWarp(thread, what, op);
 }
 
 /// Nobody can go on, and not all have ended.
@@ -218,15 +257,18 @@ void Worker::reportStuck() {
     const Thread &thread = threads[i];
     // A shuffle that its own warp leaves alone explains a barrier that others wait at, not the other way round.
     if (thread.state != Thread::State::Done &&
-        (!waiting || (waiting->state == Thread::State::AtBarrier && thread.state == Thread::State::AtShuffle)))
+        (!waiting || (waiting->state == Thread::State::AtBarrier && thread.state == Thread::State::AtWarp)))
       waiting = &thread;
   }
-  bool isShuffle = waiting->state == Thread::State::AtShuffle;
+  bool isOfWarp = waiting->state == Thread::State::AtWarp;
   for (int64_t i = 0; i < numThreads && !other; ++i)
     if ((threads[i].state != waiting->state || threads[i].op != waiting->op) &&
-        (!isShuffle || i / kLanes == waiting->number / kLanes))
+        (!isOfWarp || i / kLanes == waiting->number / kLanes))
       other = &threads[i];
-  Text &text = beginMessage(*waiting) << "divergent " << (isShuffle ? "shuffle" : "barrier")
+  Text &text = beginMessage(*waiting) << "divergent "
+                                      << (!isOfWarp                    ? "barrier"
+                                          : isShuffle(waiting->warpOp) ? "shuffle"
+                                                                       : "matrix")
                                       << ": it waits, and thread " << other->number;
   if (other->state == Thread::State::Done)
     text << " has ended";

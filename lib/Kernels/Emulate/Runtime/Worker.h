@@ -2,9 +2,9 @@
 //
 // [Note: threads as fibres]
 // The threads of a block take turns on one thread of the host. A thread runs until it waits, at a barrier for its block
-// or at a shuffle for its warp, or ends; then the schedule picks the next that can go on. A thread that has not begun
-// needs no stack: it begins on that of the one that just ended, or on a free one. So a kernel without barriers and
-// shuffles runs on one stack without a switch.
+// or at a shuffle or a product of matrices for its warp, or ends; then the schedule picks the next that can go on. A
+// thread that has not begun needs no stack: it begins on that of the one that just ended, or on a free one. So a kernel
+// without barriers and shuffles runs on one stack without a switch.
 //
 // Time in a block is counted in barriers: memory accesses of different threads between two barriers are unordered (a
 // shuffle orders none), whatever the schedule made of them. Memory.cpp checks with that clock.
@@ -29,8 +29,11 @@ struct Touch {
   uint64_t writer, reader;
 };
 
+/// What the lanes of a warp do together.
+enum class WarpOp : uint8_t { Shuffle, LoadMatrix, LoadTransposed, MultiplyBF16, MultiplyF16 };
+
 struct Thread {
-  enum class State : uint8_t { New, Ready, AtBarrier, AtShuffle, Done };
+  enum class State : uint8_t { New, Ready, AtBarrier, AtWarp, Done };
 
   Worker *worker;
   int64_t number;
@@ -38,10 +41,14 @@ struct Thread {
   char *stack; ///< that it runs on
   State state;
   int32_t op; ///< that it waits at
-  // Of the shuffle that it waits at.
+  WarpOp warpOp; ///< what it does with its warp there
+  // Of a shuffle.
   uint64_t value, received;
   int32_t source;
   bool isValid;
+  // Of a matrix.
+  const void *row; ///< eight elements of 16 bits
+  uint32_t *words; ///< its fragments
 };
 
 /// A memory as one launch sees it.
@@ -70,6 +77,7 @@ public:
   // Called by the code of kernels.
   void barrier(Thread &thread, int32_t op);
   uint64_t shuffle(Thread &thread, uint64_t value, int32_t offset, int32_t width, int32_t mode, int32_t op);
+  void matrix(Thread &thread, WarpOp what, const void *row, uint32_t *words, int32_t op);
   void *access(Thread &thread, uint64_t pointer, int32_t op, bool isStore);
   uint64_t addLocal(Thread &thread, void *array, int64_t bytes);
 
@@ -88,7 +96,9 @@ private:
     thread.state = Thread::State::Ready;
     ready[thread.number / kLanes] |= 1u << (thread.number % kLanes);
   }
+  void meetWarp(Thread &thread, WarpOp what, int32_t op);
   void exchange(int warp);
+  void shuffleWarp(Thread *lanes, int count);
   void reportStuck();
   [[noreturn]] void fail();
   Text &beginMessage(const Thread &thread);
@@ -115,7 +125,7 @@ private:
   void *mainTop = nullptr; ///< of the host's own stack
   Thread threads[kMaxThreads];
   uint32_t ready[kWarps];
-  int32_t shuffling[kWarps]; ///< threads of the warp at its shuffle
+  int32_t meeting[kWarps]; ///< threads of the warp at what it does together
   int64_t current = 0, numDone = 0, numAtBarrier = 0;
   char *idleStacks[kMaxThreads];
   int64_t numIdleStacks = 0, numStacks = 0;

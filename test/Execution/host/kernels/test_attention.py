@@ -75,9 +75,9 @@ def make(case):
     return rand(b, h, t, d), rand(b, g, s, d, seed=1), rand(b, g, s, e, seed=2), rand(b, h, t, e, seed=3)
 
 
-def run_case(case, mask=None, use="", inputs=(), mask_grad=None, dtype="f32", dq_roundings=1):
+def run_case(case, mask=None, use="", inputs=(), mask_grad=None, dtype="f32", dq_roundings=1, weight_roundings=0):
     """`mask` is what the text `use` computes from `inputs` (%m0, %m1, ...); `mask_grad` the shape of its gradient.
-    Operands and results are rounded to `dtype`, and nothing between them."""
+    Operands and results are rounded to `dtype`; between them are `weight_roundings`, of P and dS."""
     b, h, g, t, s, d, e, causal = case
     if causal:
         mask, use = tril(t, s), CAUSAL
@@ -99,7 +99,7 @@ def run_case(case, mask=None, use="", inputs=(), mask_grad=None, dtype="f32", dq
       return %0, %1 : {tensor(dout)}, {tensor(f32(lse))}
     }}"""
     rounding = {"f32": 0, "bf16": 2**-8, "f16": 2**-11}[dtype]
-    check(forward, [q, k, v, *inputs], [(out, stored), (lse, np.float32)], b * h, tolerance=rounding + 2e-6)
+    check(forward, [q, k, v, *inputs], [(out, stored), (lse, np.float32)], b * h, tolerance=(1 + weight_roundings) * rounding + 2e-6)
     o, l = half(out), f32(lse)
     want, trips, extra, grads = [dq, dk, dv], b * g, "", f"{tensor(q)}, {tensor(k)}, {tensor(v)}"
     if mask_grad:
@@ -118,7 +118,7 @@ def run_case(case, mask=None, use="", inputs=(), mask_grad=None, dtype="f32", dq
     }}"""
     check(backward, [dout, q, k, v, *inputs, o, l],
           [(w, np.float32 if i == 3 else stored) for i, w in enumerate(want)], trips,
-          tolerance=dq_roundings * rounding + 5e-6)
+          tolerance=(dq_roundings + weight_roundings) * rounding + 5e-6)
 
 
 @pytest.mark.parametrize("case", CASES)
