@@ -106,7 +106,9 @@ BackwardEmitter::Plans::Plans(AttentionBackwardOp op, const Device &device) {
   AttentionSizesAttr sizes = op.getSizes();
   int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen(), batch = sizes.getBatch();
   auto plan = [&](int64_t rows, int64_t columns, int64_t heads) -> Plan {
-    Tile tile = AttentionWarps::chooseTile(sizes, device, rows, columns, heads);
+    // Sums of dk and dv leave fewer registers for wide heads.
+    int64_t width = sizes.getHeadDim() + sizes.getVDim(), most = width > 256 ? 16 : width > 192 ? 32 : 64;
+    Tile tile = AttentionWarps::chooseTile(device, rows, columns, heads, most);
     int64_t tiles = llvm::divideCeil(rows, tile.rows);
     return {tile, tiles, heads * tiles};
   };

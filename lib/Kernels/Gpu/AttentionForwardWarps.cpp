@@ -25,8 +25,10 @@ public:
 private:
   static Tile chooseTile(AttentionOp op, const Device &device) {
     AttentionSizesAttr sizes = op.getSizes();
-    return AttentionWarps::chooseTile(sizes, device, sizes.getQLen(), sizes.getKvLen(),
-                                      sizes.getBatch() * sizes.getHeads());
+    // What comes next takes registers, too.
+    int64_t most = sizes.getHeadDim() + sizes.getVDim() > 256 ? 32 : 64;
+    return AttentionWarps::chooseTile(device, sizes.getQLen(), sizes.getKvLen(), sizes.getBatch() * sizes.getHeads(),
+                                      most);
   }
   /// Of shared memory.
   static int64_t countElements(AttentionSizesAttr sizes, Tile tile) {

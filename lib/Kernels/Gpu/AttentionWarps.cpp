@@ -16,11 +16,9 @@ bool canBeWarpRows(Type type, ViewAttr view, int64_t columns) {
                       [](int64_t size) { return size % 8 == 0; });
 }
 
-AttentionScores::Tile AttentionWarps::chooseTile(AttentionSizesAttr sizes, const Device &device, int64_t rows,
-                                                 int64_t columns, int64_t heads) {
-  Tile tile = {64, 64};
-  if (sizes.getHeadDim() + sizes.getVDim() > 256)
-    tile.columns /= 2;
+AttentionScores::Tile AttentionWarps::chooseTile(const Device &device, int64_t rows, int64_t columns, int64_t heads,
+                                                 int64_t most) {
+  Tile tile = {64, most};
   auto isTooMuch = [&] {
     return rows <= tile.rows / 2 || heads * static_cast<int64_t>(llvm::divideCeil(rows, tile.rows)) < device.sms / 2;
   };

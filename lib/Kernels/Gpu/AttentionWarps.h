@@ -40,8 +40,8 @@ protected:
   static int64_t getPadded(int64_t columns) { return llvm::alignTo(columns, kRows); }
   /// Elements from one row of a shared tile to the next: an odd multiple of 16 bytes.
   static int64_t getStride(int64_t columns) { return getPadded(columns) + kWidth; }
-  /// A tile for `rows` and `columns`, of `heads` heads.
-  static Tile chooseTile(AttentionSizesAttr sizes, const Device &device, int64_t rows, int64_t columns, int64_t heads);
+  /// A tile for `rows` and `columns`, of `heads` heads: of 64 rows, if there are enough of them, and `most` columns.
+  static Tile chooseTile(const Device &device, int64_t rows, int64_t columns, int64_t heads, int64_t most);
   /// Whether sums of so many columns leave registers for the rest.
   static bool haveRegisters(AttentionSizesAttr sizes) { return sizes.getHeadDim() <= 256 && sizes.getVDim() <= 256; }
   static int64_t getThreads(Tile tile) { return tile.rows / kRows * kWarpSize; }
