@@ -32,7 +32,7 @@ def pack(tmp_path_factory) -> pathlib.Path:
 
 def run(pack: pathlib.Path, report: pathlib.Path, *options: str, **environment: str) -> tuple[int, str, dict]:
     code, text = call(SOURCE / "scripts" / "with-standins", "devices=1", sys.executable, pack / "run", f"--report={report}",
-                      "--jobs=2", *options, **environment)
+                      "--jobs=2", *(["--nccl=off"] if "--nccl=on" not in options else []), *options, **environment)
     return code, text, json.loads(report.read_text())
 
 
@@ -74,6 +74,17 @@ def test_a_case_is_measured_and_reported_though_the_next_fails(pack, tmp_path) -
     assert not bad["good"] and "gone-f32-1" in bad["failure"]
     whole = (tmp_path / "gpt2-tiny-f32-1.profile.txt").read_text()
     assert len(whole.splitlines()) > 10 and whole.splitlines()[2] in text and whole.splitlines()[5] not in text
+
+
+def test_communicators_pass_and_fail(pack, tmp_path) -> None:
+    options = ("--nccl=on", "--models=off", "--cases=off", "--sanitize=off")
+    code, text, report = run(pack, tmp_path / "r.json", *options)
+    assert code == 0 and report["nccl"]["good"] and text.count("PASS: ") >= 16 and "FAIL" not in text, text
+    program, kept = pack / "nccl-tests", (pack / "nccl-tests").read_bytes()
+    program.write_text("#!/bin/sh\necho '[  FAILED  ] Ranks/A.B/Of1, where GetParam() = 1 (5 ms)'\nexit 1\n")
+    code, text, report = run(pack, tmp_path / "r.json", *options)
+    program.write_bytes(kept)
+    assert code == 1 and "FAIL: B/Of1 (0.0 s)" in text and not report["nccl"]["good"], text
 
 
 def test_what_the_sanitizer_finds_fails(pack, tmp_path) -> None:

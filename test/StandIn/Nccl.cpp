@@ -85,7 +85,11 @@ struct ncclComm {
   void *active = nullptr; ///< the call that is under way
   std::atomic<int> error{kSuccess};
   std::atomic<bool> aborted{false};
-  bool isJoining = false;
+  bool isJoining = false, blocks = true;
+  /// Where a registration that has begun is going to write; it does when it is asked for.
+  std::atomic<Window *> registering{nullptr};
+  int asked = 0;              ///< since then
+  std::atomic<int> inside{0}; ///< calls that are being made: one at a time
 };
 } // namespace spmd::runtime::nccl
 
@@ -212,6 +216,16 @@ int run(void *context, uint64_t) {
   return 1;
 }
 
+/// A call that no other one may be made beside.
+struct OneAtATime {
+  OneAtATime(Comm comm, const char *function) : comm(comm) {
+    if (comm->inside++)
+      standInReport((std::string("nccl: ") + function + " while another thread calls the communicator").c_str());
+  }
+  ~OneAtATime() { --comm->inside; }
+  Comm comm;
+};
+
 Result enqueue(Op op, const void *send, void *recv, size_t count, size_t sent, size_t received, int type, int how,
                Comm comm, StreamHandle stream) {
   auto from = reinterpret_cast<uint64_t>(send), to = reinterpret_cast<uint64_t>(recv);
@@ -221,6 +235,11 @@ Result enqueue(Op op, const void *send, void *recv, size_t count, size_t sent, s
     return kInvalidArgument;
   if (comm->aborted)
     return kInvalidUsage;
+  OneAtATime one(comm, nameOf(op));
+  if (comm->registering) {
+    standInReport((std::string("nccl: ") + nameOf(op) + " before memory is registered").c_str());
+    return kInvalidArgument;
+  }
   auto *call = new Call{comm, op, from, to, count, type, how, 0, 0, {}};
   StandInRange ranges[] = {{from, sent * element, 0}, {to, received * element, 1}};
   std::string name = std::string(nameOf(op)) + " of rank " + std::to_string(comm->rank);
@@ -288,6 +307,7 @@ STANDIN_API Result ncclCommInitRankConfig(Comm *out, int ranks, UniqueId id, int
   comm->ranks = ranks;
   comm->rank = rank;
   comm->isJoining = true;
+  comm->blocks = config->blocking != 0;
   ::prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); // the others read this process's memory
   *out = comm;
   if (standInSetting("made"))
@@ -304,6 +324,14 @@ STANDIN_API Result ncclCommInitRankConfig(Comm *out, int ranks, UniqueId id, int
 
 STANDIN_API Result ncclCommGetAsyncError(Comm comm, Result *error) {
   ENTER("ncclCommGetAsyncError");
+  OneAtATime one(comm, "ncclCommGetAsyncError");
+  if (comm->registering) {
+    if (++comm->asked == 1) {
+      *error = kInProgress;
+      return kSuccess;
+    }
+    *comm->registering.exchange(nullptr) = reinterpret_cast<Window>(comm);
+  }
   *error = comm->shared->joined < comm->ranks ? static_cast<int>(kInProgress) : comm->error.load();
   return kSuccess;
 }
@@ -331,12 +359,20 @@ STANDIN_API Result ncclCommWindowRegister(Comm comm, void *buffer, size_t bytes,
   ENTER("ncclCommWindowRegister");
   if (!standInReach(reinterpret_cast<uint64_t>(buffer)) || bytes % (2 << 20))
     return kInvalidArgument;
+  OneAtATime one(comm, "ncclCommWindowRegister");
+  if (!comm->blocks) {
+    comm->asked = 0;
+    comm->registering = window;
+    return kInProgress;
+  }
   *window = reinterpret_cast<Window>(comm);
   return kSuccess;
 }
 
-STANDIN_API Result ncclCommWindowDeregister(Comm, Window) {
+STANDIN_API Result ncclCommWindowDeregister(Comm comm, Window window) {
   ENTER("ncclCommWindowDeregister");
+  if (window != reinterpret_cast<Window>(comm))
+    standInReport("nccl: what is no window is given back");
   return kSuccess;
 }
 

@@ -1,4 +1,12 @@
 //===- Nccl.cpp -----------------------------------------------------------===//
+//
+// [Note: communicators that do not block] A call of one may come back while a
+// thread of NCCL's still does it: until ncclCommGetAsyncError says that it is
+// done no other call may be made, and what the call writes to has to stay. Asking
+// is itself a call, of which two at a time are not allowed, and the watchdog asks
+// as well as the thread that issues: each communicator has a lock.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Nccl.h"
 #include "RankThreads.h"
@@ -129,36 +137,59 @@ struct NcclGroup::End final : public Communicator {
 
   Status allGather(const Collective &call, const void *send, void *recv, Stream *stream) {
     Moved moved = movedAs(call.key.dtype);
-    return checked(call, library().ncclAllGather(send, recv, elements(call.key.counts[0] * moved.perElement),
-                                                 moved.type, comm, streamOf(stream)));
+    return checked(call, finish([&] {
+                     return library().ncclAllGather(send, recv, elements(call.key.counts[0] * moved.perElement),
+                                                    moved.type, comm, streamOf(stream));
+                   }));
   }
   Status reduceScatter(const Collective &call, const void *send, void *recv, Stream *stream) {
-    return checked(call, library().ncclReduceScatter(send, recv, elements(call.key.counts[0]),
-                                                     movedAs(call.key.dtype).type, reductionOf(call.key.kinds[0]),
-                                                     comm, streamOf(stream)));
+    return checked(call, finish([&] {
+                     return library().ncclReduceScatter(send, recv, elements(call.key.counts[0]),
+                                                        movedAs(call.key.dtype).type, reductionOf(call.key.kinds[0]),
+                                                        comm, streamOf(stream));
+                   }));
   }
   Status allReduce(const Collective &call, void *const *buffers, Stream *stream) {
-    nccl::Result result = library().ncclGroupStart();
-    for (size_t i = 0; i < call.key.counts.size() && result == nccl::kSuccess; ++i)
-      result = library().ncclAllReduce(buffers[i], buffers[i], elements(call.key.counts[i]),
-                                       movedAs(call.key.dtype).type, reductionOf(call.key.kinds[i]), comm,
-                                       streamOf(stream));
-    nccl::Result ended = library().ncclGroupEnd();
-    return checked(call, result != nccl::kSuccess ? result : ended);
+    return checked(call, finish([&] {
+                     nccl::Result result = library().ncclGroupStart();
+                     for (size_t i = 0; i < call.key.counts.size() && result == nccl::kSuccess; ++i)
+                       result = library().ncclAllReduce(buffers[i], buffers[i], elements(call.key.counts[i]),
+                                                        movedAs(call.key.dtype).type, reductionOf(call.key.kinds[i]),
+                                                        comm, streamOf(stream));
+                     nccl::Result ended = library().ncclGroupEnd();
+                     return result != nccl::kSuccess ? result : ended;
+                   }));
   }
 
   const Nccl &library() const { return *group.library; }
   static size_t elements(int64_t count) { return static_cast<size_t>(count); }
   static StreamHandle streamOf(Stream *stream) { return static_cast<CudaStream *>(stream)->get(); }
 
-  Status checked(const Collective &call, nccl::Result result) {
-    // A call of a communicator that does not block may still be on its way.
-    for (nccl::Result state = result; state == nccl::kInProgress && !group.isAborted;) {
+  /// A call of the communicator, unless that has been aborted, while nobody else makes one.
+  template <typename Call>
+  nccl::Result alone(const Call &call) {
+    std::lock_guard<std::timed_mutex> lock(mutex);
+    return group.isAborted ? nccl::kInvalidUsage : call();
+  }
+  /// What the last call has come to; an error of asking is its error.
+  nccl::Result state() {
+    return alone([&] {
+      nccl::Result found = nccl::kSuccess, asked = library().ncclCommGetAsyncError(comm, &found);
+      return asked != nccl::kSuccess ? asked : found;
+    });
+  }
+  /// Makes a call, and comes back when it is done ([Note: communicators that do not block]).
+  template <typename Call>
+  nccl::Result finish(const Call &call) {
+    nccl::Result result = alone(call);
+    while (result == nccl::kInProgress) {
       std::this_thread::yield();
-      if (library().ncclCommGetAsyncError(comm, &state) != nccl::kSuccess)
-        break;
-      result = state;
+      result = state();
     }
+    return result;
+  }
+
+  Status checked(const Collective &call, nccl::Result result) {
     Status status = library().check(result, call.describe() + " on communicator '" + group.name + "'", comm);
     if (!status.ok()) {
       status.rank = static_cast<int32_t>(rank);
@@ -168,14 +199,16 @@ struct NcclGroup::End final : public Communicator {
     return status;
   }
 
-  Status connect(const nccl::UniqueId &id, int64_t maxBlocks, const AbortState &abort,
-                 std::chrono::steady_clock::time_point deadline);
+  Status connect(const nccl::UniqueId &id, int64_t maxBlocks);
+  /// Waits for what all ranks do before there is a watchdog.
+  Status await(nccl::Result state, const std::string &doing, const std::string &toDo);
 
   NcclGroup &group;
   int64_t rank;
   std::shared_ptr<const Gpu> gpu;
   nccl::Comm comm = nullptr;
-  std::vector<nccl::Window> windows;
+  nccl::Window window = nullptr; ///< of the arena
+  std::timed_mutex mutex;
 };
 
 NcclGroup::NcclGroup() = default;
@@ -184,8 +217,8 @@ NcclGroup::~NcclGroup() {
   for (std::unique_ptr<End> &end : ends) {
     if (!end->comm || isAborted || !end->gpu->use().ok())
       continue;
-    for (nccl::Window window : end->windows)
-      (void)library->ncclCommWindowDeregister(end->comm, window);
+    if (end->window)
+      (void)end->finish([&] { return library->ncclCommWindowDeregister(end->comm, end->window); });
     (void)library->ncclCommDestroy(end->comm);
   }
 }
@@ -195,18 +228,22 @@ Communicator &NcclGroup::endpoint(int64_t rank) { return *ends[here.indexOf(rank
 void NcclGroup::abortAll() {
   if (isAborted.exchange(true))
     return;
-  for (std::unique_ptr<End> &end : ends)
+  for (std::unique_ptr<End> &end : ends) {
+    // Calls come back soon; one that does not is what is to be ended.
+    std::unique_lock<std::timed_mutex> lock(end->mutex, std::chrono::seconds(1));
     if (end->comm && end->gpu->use().ok())
       (void)library->ncclCommAbort(end->comm);
+  }
 }
 
 Status NcclGroup::poll() const {
   for (const std::unique_ptr<End> &end : ends) {
-    nccl::Result state = nccl::kSuccess;
     if (isAborted || !end->comm)
       return Status::success();
-    nccl::Result asked = library->ncclCommGetAsyncError(end->comm, &state);
-    Status status = library->check(asked != nccl::kSuccess ? asked : state, "communicator '" + name + "'", end->comm);
+    nccl::Result state = end->state();
+    if (isAborted)
+      return Status::success();
+    Status status = library->check(state, "communicator '" + name + "'", end->comm);
     if (!status.ok()) {
       status.rank = static_cast<int32_t>(end->rank);
       return status;
@@ -221,19 +258,19 @@ Status NcclGroup::addArenas(const CudaMemory &memory) {
     if (Status status = end.gpu->use(); !status.ok())
       return status;
     const DeviceBlock &block = memory.blockOf(rank);
-    nccl::Window window = nullptr;
-    // Symmetric windows need NVLink or the like; where there is none, everything works without them.
-    nccl::Result result =
-        library->ncclCommWindowRegister(end.comm, reinterpret_cast<void *>(block.address()),
-                                        static_cast<size_t>(block.bytes()), &window, nccl::kWindowSymmetric);
-    if (result == nccl::kSuccess && window)
-      end.windows.push_back(window);
-    return Status::success();
+    auto registerIt = [&] {
+      return library->ncclCommWindowRegister(end.comm, reinterpret_cast<void *>(block.address()),
+                                             static_cast<size_t>(block.bytes()), &end.window, nccl::kWindowSymmetric);
+    };
+    // Symmetric windows need NVLink or the like; where there is none, everything works without them. One that fails
+    // when it has begun is an error of the communicator, which is of no more use.
+    nccl::Result begun = end.alone(registerIt);
+    return begun == nccl::kInProgress ? raise(end.await(begun, "registering memory with", "register memory with"))
+                                      : Status::success();
   });
 }
 
-Status NcclGroup::End::connect(const nccl::UniqueId &id, int64_t maxBlocks, const AbortState &abort,
-                               std::chrono::steady_clock::time_point deadline) {
+Status NcclGroup::End::connect(const nccl::UniqueId &id, int64_t maxBlocks) {
   if (Status status = gpu->use(); !status.ok())
     return status;
   nccl::Config config;
@@ -242,19 +279,29 @@ Status NcclGroup::End::connect(const nccl::UniqueId &id, int64_t maxBlocks, cons
   // was made for.
   int64_t most = std::max(1, gpu->multiprocessors() / (kMostInFlight + 1));
   config.maxCTAs = static_cast<int>(maxBlocks ? std::min(maxBlocks, most) : most);
-  nccl::Result state = library().ncclCommInitRankConfig(&comm, static_cast<int>(group.groups.size()), id,
+  nccl::Result begun = library().ncclCommInitRankConfig(&comm, static_cast<int>(group.groups.size()), id,
                                                         static_cast<int>(group.groups.positionOf(rank)), &config);
+  return await(begun, "making", "make");
+}
+
+Status NcclGroup::End::await(nccl::Result state, const std::string &doing, const std::string &toDo) {
+  auto deadline = std::chrono::steady_clock::now() + group.timeout;
   while (state == nccl::kInProgress) {
-    if (abort.isRaised())
-      return abort.status();
+    if (group.abort->isRaised())
+      return group.abort->status();
     if (std::chrono::steady_clock::now() > deadline)
-      return Status::failed("time-out: not all ranks came to make communicator '" + group.name + "'",
+      return Status::failed("time-out: not all ranks came to " + toDo + " communicator '" + group.name + "'",
                             static_cast<int32_t>(rank));
     std::this_thread::sleep_for(std::chrono::microseconds(100));
-    if (nccl::Result asked = library().ncclCommGetAsyncError(comm, &state); asked != nccl::kSuccess)
-      state = asked;
+    state = this->state();
   }
-  return library().check(state, "making communicator '" + group.name + "'", comm);
+  return library().check(state, doing + " communicator '" + group.name + "'", comm);
+}
+
+Status NcclGroup::raise(const Status &status) {
+  if (!status.ok() && !abort->isRaised() && !failEverywhere(status))
+    abort->fail(status); // the others wait for this one
+  return status;
 }
 
 Expected<std::unique_ptr<CommunicatorGroup>> NcclFactory::make(const std::string &name, const RanksHere &ranks,
@@ -265,6 +312,8 @@ Expected<std::unique_ptr<CommunicatorGroup>> NcclFactory::make(const std::string
   group->name = name;
   group->here = ranks;
   group->groups = groups;
+  group->abort = &abort;
+  group->timeout = options.timeout;
   Expected<std::unique_ptr<CommunicatorGroup>> errors = processes->make(name, ranks, groups, abort, options);
   if (!errors)
     return errors.error();
@@ -286,13 +335,9 @@ Expected<std::unique_ptr<CommunicatorGroup>> NcclFactory::make(const std::string
   }
   for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
     group->ends.push_back(std::make_unique<NcclGroup::End>(*group, rank, gpus[ranks.indexOf(rank)]));
-  auto deadline = std::chrono::steady_clock::now() + options.timeout;
   Status status = forEachRank(ranks, [&](int64_t rank) {
-    Status connected = group->ends[ranks.indexOf(rank)]->connect(meetings[groups.groupOf(rank)].id, options.maxBlocks,
-                                                                 abort, deadline);
-    if (!connected.ok() && !abort.isRaised() && !group->failEverywhere(connected))
-      abort.fail(connected); // the others wait for this one
-    return connected;
+    return group->raise(
+        group->ends[ranks.indexOf(rank)]->connect(meetings[groups.groupOf(rank)].id, options.maxBlocks));
   });
   if (!status.ok()) {
     group->abortAll();

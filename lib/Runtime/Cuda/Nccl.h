@@ -46,7 +46,7 @@ public:
   Communicator &endpoint(int64_t rank) override;
   bool failEverywhere(const Status &status) override { return errors->failEverywhere(status); }
 
-  /// Makes the arenas known, which the collectives' buffers are in: what can then be sent in place is.
+  /// Makes the arenas known, which the collectives' buffers are in: what can then be sent in place is. All ranks do.
   Status addArenas(const CudaMemory &memory);
   /// The error of the library that came up since, if any.
   Status poll() const;
@@ -57,11 +57,15 @@ private:
   friend class NcclFactory;
   struct End;
   NcclGroup();
+  /// An error of a rank here becomes that of all.
+  Status raise(const Status &status);
 
   std::shared_ptr<const Nccl> library;
   std::string name;
   RanksHere here;
   RankGroups groups;
+  AbortState *abort = nullptr;
+  std::chrono::steady_clock::duration timeout{};
   std::vector<std::unique_ptr<End>> ends;
   std::atomic<bool> isAborted{false};
   /// The same communicator of the processes as they meet otherwise: nothing is sent through it, but errors go both ways.
