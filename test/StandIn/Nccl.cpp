@@ -86,6 +86,7 @@ struct ncclComm {
   std::atomic<int> error{kSuccess};
   std::atomic<bool> aborted{false};
   bool isJoining = false, blocks = true;
+  std::atomic<bool> isCaptured{false}; ///< a graph has calls of it
   /// Where a registration that has begun is going to write; it does when it is asked for.
   std::atomic<Window *> registering{nullptr};
   int asked = 0;              ///< since then
@@ -240,6 +241,7 @@ Result enqueue(Op op, const void *send, void *recv, size_t count, size_t sent, s
     standInReport((std::string("nccl: ") + nameOf(op) + " before memory is registered").c_str());
     return kInvalidArgument;
   }
+  comm->isCaptured = comm->isCaptured || standInCaptures(stream);
   auto *call = new Call{comm, op, from, to, count, type, how, 0, 0, {}};
   StandInRange ranges[] = {{from, sent * element, 0}, {to, received * element, 1}};
   std::string name = std::string(nameOf(op)) + " of rank " + std::to_string(comm->rank);
@@ -345,6 +347,8 @@ STANDIN_API Result ncclCommAbort(Comm comm) {
   ENTER("ncclCommAbort");
   comm->aborted = true; // kept: commands that were issued still refer to it
   drop(comm);
+  while (comm->isCaptured && standInGraphs()) // as NCCL's does: graphs refer to it
+    ::usleep(100);
   return kSuccess;
 }
 

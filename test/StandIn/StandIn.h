@@ -33,6 +33,10 @@ spmd::runtime::cuda::Result standInEnqueue(spmd::runtime::cuda::StreamHandle str
                                            int (*run)(void *context, uint64_t instance), void *context,
                                            const StandInRange *ranges, size_t numRanges);
 
+/// Whether what is issued to the stream is captured, and how many graphs there are that may have captured something.
+int standInCaptures(spmd::runtime::cuda::StreamHandle stream);
+int standInGraphs();
+
 /// Where the host reaches the byte at a device or pinned address; null: there is none.
 void *standInReach(uint64_t address);
 

@@ -358,6 +358,16 @@ STANDIN_API Result cuGraphLaunch(GraphExec graph, StreamHandle stream) {
   return kSuccess;
 }
 
+STANDIN_API int standInCaptures(StreamHandle stream) {
+  LOCK;
+  return stream->graph != nullptr;
+}
+
+STANDIN_API int standInGraphs() {
+  LOCK;
+  return static_cast<int>(numGraphs);
+}
+
 STANDIN_API Result cuGraphDestroy(Graph graph) {
   ENTER("cuGraphDestroy");
   delete reinterpret_cast<Captured *>(graph);

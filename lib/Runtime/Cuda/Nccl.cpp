@@ -6,6 +6,11 @@
 // is itself a call, of which two at a time are not allowed, and the watchdog asks
 // as well as the thread that issues: each communicator has a lock.
 //
+// [Note: aborts] An abort tells what runs to end, at once, but comes back only
+// when no graph refers to the communicator any more. A graph ends when all of its
+// communicators have been told, and is destroyed by the executor, after that and
+// before its groups: so each abort has a thread, which the group waits for.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Nccl.h"
@@ -214,6 +219,8 @@ struct NcclGroup::End final : public Communicator {
 NcclGroup::NcclGroup() = default;
 
 NcclGroup::~NcclGroup() {
+  for (std::thread &abort : aborts)
+    abort.join();
   for (std::unique_ptr<End> &end : ends) {
     if (!end->comm || isAborted || !end->gpu->use().ok())
       continue;
@@ -228,12 +235,13 @@ Communicator &NcclGroup::endpoint(int64_t rank) { return *ends[here.indexOf(rank
 void NcclGroup::abortAll() {
   if (isAborted.exchange(true))
     return;
-  for (std::unique_ptr<End> &end : ends) {
-    // Calls come back soon; one that does not is what is to be ended.
-    std::unique_lock<std::timed_mutex> lock(end->mutex, std::chrono::seconds(1));
-    if (end->comm && end->gpu->use().ok())
-      (void)library->ncclCommAbort(end->comm);
-  }
+  for (std::unique_ptr<End> &each : ends)
+    aborts.emplace_back([this, &end = *each] {
+      // Calls come back soon; one that does not is what is to be ended.
+      std::unique_lock<std::timed_mutex> lock(end.mutex, std::chrono::seconds(1));
+      if (end.comm && end.gpu->use().ok())
+        (void)library->ncclCommAbort(end.comm);
+    });
 }
 
 Status NcclGroup::poll() const {

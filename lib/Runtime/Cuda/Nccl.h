@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace spmd::runtime::cuda {
@@ -50,7 +51,8 @@ public:
   Status addArenas(const CudaMemory &memory);
   /// The error of the library that came up since, if any.
   Status poll() const;
-  /// Ends what runs; nothing can be called afterwards.
+  /// Tells what runs to end, and comes back; nothing can be called afterwards. The group ends after all graphs that it
+  /// is in ([Note: aborts]).
   void abortAll();
 
 private:
@@ -68,6 +70,7 @@ private:
   std::chrono::steady_clock::duration timeout{};
   std::vector<std::unique_ptr<End>> ends;
   std::atomic<bool> isAborted{false};
+  std::vector<std::thread> aborts;
   /// The same communicator of the processes as they meet otherwise: nothing is sent through it, but errors go both ways.
   std::unique_ptr<CommunicatorGroup> errors;
 };
