@@ -38,11 +38,22 @@ def to_numpy(value: Any) -> tuple[np.ndarray, str]:
     return array, _NAMES[array.dtype]
 
 
-def _memory_of(tensor: Any) -> tuple[np.ndarray, str]:
-    """Of a dense tensor on the CPU. PyTorch's own numpy() would make its memory one that cannot be given back."""
+def torch_dtype(tensor: Any) -> str:
+    """The name of a torch tensor's dtype."""
     name = _OF_TORCH.get(str(tensor.dtype))
     if name is None:
         raise TypeError(f"dtype {tensor.dtype} is none of {', '.join(NUMPY)}")
+    return name
+
+
+def torch_type(dtype: str) -> Any:
+    """PyTorch's dtype of a name."""
+    return getattr(sys.modules["torch"], next(entry.torch for entry in TABLE if entry.name == dtype))
+
+
+def _memory_of(tensor: Any) -> tuple[np.ndarray, str]:
+    """Of a dense tensor on the CPU. PyTorch's own numpy() would make its memory one that cannot be given back."""
+    name = torch_dtype(tensor)
     shape = tuple(tensor.shape)
     if not tensor.numel():
         return np.empty(shape, NUMPY[name]), name

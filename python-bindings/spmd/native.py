@@ -33,6 +33,10 @@ class Tensor(Structure):
     _fields_ = [("data", c_void_p), ("dtype", c_int32), ("rank", c_int32), ("shape", POINTER(c_int64))]
 
 
+class Place(Structure):  # DLPack's DLDevice
+    _fields_ = [("kind", c_int32), ("number", c_int32)]
+
+
 class TensorInfo(Structure):
     _fields_ = [("size", c_size_t), ("name", c_char_p), ("state", c_char_p), ("dtype", c_int32), ("rank", c_int32),
                 ("shape", POINTER(c_int64)), ("bytes", c_size_t), ("num_aliases", c_size_t)]
@@ -95,6 +99,12 @@ _FUNCTIONS = {
     "spmd_command": (c_int32, [_TRAINER, c_int64, c_size_t, POINTER(CommandInfo), _STATUS]),
     "spmd_set_hyper": (c_int32, [_TRAINER, c_char_p, c_int64, c_double, _STATUS]),
     "spmd_step": (c_int32, [_TRAINER, POINTER(Tensor), c_size_t, _STATUS]),
+    "spmd_rank_place": (c_int32, [_TRAINER, POINTER(Place), POINTER(c_int64), _STATUS]),
+    "spmd_step_on": (c_int32, [_TRAINER, POINTER(Tensor), POINTER(Place), c_size_t, c_int64, _STATUS]),
+    "spmd_is_output_whole": (c_int32, [_TRAINER, c_size_t]),
+    "spmd_copy_output": (c_int32, [_TRAINER, c_size_t, c_void_p, c_size_t, c_int64, _STATUS]),
+    "spmd_is_tensor_whole": (c_int32, [_TRAINER, c_char_p, c_char_p]),
+    "spmd_copy_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, c_int64, _STATUS]),
     "spmd_read_output": (c_int32, [_TRAINER, c_size_t, c_void_p, c_size_t, _STATUS]),
     "spmd_read_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
     "spmd_write_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),

@@ -2,10 +2,12 @@
 from __future__ import annotations
 
 import atexit
+import collections
 import ctypes
 import dataclasses
 import json
 import os
+import sys
 import tempfile
 import warnings
 import weakref
@@ -14,8 +16,8 @@ from typing import Any, Callable, Sequence
 
 import numpy as np
 
-from . import native
-from .arrays import NUMPY, is_torch, to_numpy, to_torch
+from . import devices, native
+from .arrays import NUMPY, is_torch, to_numpy, to_torch, torch_type
 from .checkpoint import Checkpoint, is_safetensors, to_safetensors
 from .dtypes import NAMES as DTYPES
 from .processes import Launch
@@ -25,6 +27,7 @@ from .tools import find_runtime
 
 
 SAVE_MODES = ("wait", "beside")
+_STEPS_AHEAD = 8  # of the device: kSteps of lib/Runtime/Cuda/StepRing.h
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,6 +102,8 @@ class Trainer:
             raise ValueError(f"batch is {batch!r}; allowed: {', '.join(native.BATCHES)}")
         self._handle = ctypes.c_void_p()
         self._process, self._at_exit = os.getpid(), None
+        self._place: tuple[native.Place, int] | None = None
+        self._lent: collections.deque = collections.deque(maxlen=_STEPS_AHEAD + 1)  # by step, what it may still read
         self._library = native.load(library or find_runtime())
         options = native.Options()
         self._library.spmd_options_init_sized(options, ctypes.sizeof(options))
@@ -135,29 +140,131 @@ class Trainer:
         self.issue(batch)
         return self.results()
 
-    def issue(self, batch: Sequence[Any]) -> None:
+    def issue(self, batch: Sequence[Any], *, stream: int | None = None) -> None:
         """Like run, but does not look at what the step gives: on GPUs it returns when the step is issued, and a step that
-        fails is an error of a later call."""
+        fails is an error of a later call.
+
+        Tensors on the GPU of the one rank of this process, PyTorch's and what speaks DLPack, are copied there, behind what
+        the caller's stream has, and what that gets later comes behind the copies: the tensors may be written or freed as
+        if the step had run on that stream (docs/gpus.md).
+
+        Args:
+          stream: the caller's stream on that GPU, as DLPack numbers them; None: PyTorch's current one. Where there is
+            none of these, the tensors stay as they are until the step is over, as long as they live.
+        """
         if os.getpid() != self._process:
             raise RuntimeError(f"the ranks are threads of process {self._process}, which this one was forked from; "
                                "load the artifact in the process that trains")
+        where = [devices.place_of(value) for value in batch]
+        if any(where) and self._own_place()[0].kind != devices.HOST:
+            self._issue_on(batch, where, stream)
+            return
         arrays = [to_numpy(value) for value in batch]
         tensors = (native.Tensor * len(arrays))()
         for tensor, (array, dtype) in zip(tensors, arrays):
-            shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-            tensor.data, tensor.dtype, tensor.rank = array.ctypes.data, DTYPES.index(dtype), array.ndim
-            tensor.shape = shape
+            _describe(tensor, array.ctypes.data, dtype, array.shape)
+        self._lent.append(None)
         self._call("spmd_step", self._open(), tensors, len(arrays))
+
+    def _issue_on(self, batch: Sequence[Any], where: Sequence[tuple[int, int] | None], stream: int | None) -> None:
+        """A step with tensors on a GPU."""
+        own = self._own_place()[1]
+        known = [devices.current_stream(value) for value, place in zip(batch, where) if place]
+        stream = next((s for s in (stream, *known) if s is not None), own)
+        tensors, places, kept = (native.Tensor * len(batch))(), (native.Place * len(batch))(), []
+        for number, (value, place) in enumerate(zip(batch, where)):
+            places[number] = native.Place(*(place or (devices.HOST, 0)))
+            name = self.inputs[number].name if number < len(self.inputs) else str(number)
+            if place:
+                given = devices.take(value, stream, f"input {name!r}")
+                _describe(tensors[number], given.data, given.dtype, given.shape)
+                kept.append(given)
+            else:
+                array, dtype = to_numpy(value)
+                _describe(tensors[number], array.ctypes.data, dtype, array.shape)
+                kept.append(array)
+        # A library whose stream is not known may give memory to others as soon as it is let go: it is kept until the step
+        # is over, as it is when so many have been issued after it.
+        self._lent.append(kept if stream == own else None)
+        self._call("spmd_step_on", self._open(), tensors, places, len(batch), stream)
+
+    def _own_place(self) -> tuple[native.Place, int]:
+        """Where the one rank of this process computes, and a stream there for those who have none."""
+        if self._place is None:
+            place, stream = native.Place(), ctypes.c_int64()
+            self._call("spmd_rank_place", self._open(), ctypes.byref(place), ctypes.byref(stream))
+            self._place = place, stream.value
+        return self._place
 
     def results(self) -> list[np.ndarray]:
         """The outputs of the latest step, which this waits for."""
-        return [self._read("spmd_read_output", info, number) for number, info in enumerate(self.outputs)]
+        outputs = [self._read("spmd_read_output", info, number) for number, info in enumerate(self.outputs)]
+        self._lent.clear()
+        return outputs
+
+    def copy_output(self, number: int, out: Any, *, stream: int | None = None) -> None:
+        """Copies an output of the latest step to `out`, a tensor on the GPU of the one rank of this process, without the
+        host. This returns when the copy is issued, behind the step: what `stream` (of None: PyTorch's current one) gets
+        later sees it. Of another library's tensor without a stream it returns when it is done.
+
+        Raises:
+          RunError: where each rank has a part of the output (`is_output_whole`).
+        """
+        self._copy("spmd_copy_output", self.outputs[number], f"output {number}", out, stream, number)
+
+    def is_output_whole(self, number: int) -> bool:
+        """Whether each rank has all of an output."""
+        return bool(self._library.spmd_is_output_whole(self._open(), number))
+
+    def copy_tensor(self, state: str, name: str, out: Any, *, stream: int | None = None) -> None:
+        """Copies a full tensor of the state in the same way.
+
+        Raises:
+          RunError: where the one rank of this process has a part of it (`is_tensor_whole`).
+        """
+        self._copy("spmd_copy_tensor", self._info(state, name), f"{state} {name!r}", out, stream, state.encode(), name.encode())
+
+    def is_tensor_whole(self, state: str, name: str) -> bool:
+        """Whether the one rank of this process has all of a tensor of the state."""
+        return bool(self._library.spmd_is_tensor_whole(self._open(), state.encode(), name.encode()))
+
+    def _copy(self, function: str, info: TensorInfo, what: str, out: Any, stream: int | None, *key: Any) -> None:
+        place, own = self._own_place()
+        if place.kind == devices.HOST:
+            raise ValueError(f"{what} is copied to a tensor of a GPU where a process has one rank, and that computes on a GPU; "
+                             "read it to the host")
+        if (where := devices.place_of(out)) != (place.kind, place.number):
+            raise ValueError(f"{what} is copied to a tensor on GPU {place.number}, where the rank of this process computes; "
+                             f"this one is on {'GPU ' + str(where[1]) if where else 'the host'}")
+        known = devices.current_stream(out) if stream is None else stream
+        to = devices.take(out, own if known is None else known, f"the tensor for {what}", writes=True)
+        if (to.dtype, to.shape) != (info.dtype, info.shape):
+            raise ValueError(f"{what} is {info.dtype}{list(info.shape)}, not {to.dtype}{list(to.shape)}")
+        bytes_ = int(np.prod(info.shape, dtype=np.int64)) * np.dtype(NUMPY[info.dtype]).itemsize
+        self._call(function, self._open(), *key, to.data, bytes_, own if known is None else known)
+
+    def _torch_outputs(self, batch: Sequence[Any]) -> tuple[list[Any], Any]:
+        """The outputs of the latest step as torch tensors, and where: on the GPU of the batch, of which it is not waited
+        for, else on the host."""
+        device = next((value.device for value in batch if is_torch(value) and value.is_cuda), None)
+        if device is None or self._own_place()[0].kind == devices.HOST:
+            return [to_torch(array, info.dtype) for array, info in zip(self.results(), self.outputs)], None
+        torch, tensors = sys.modules["torch"], []
+        for number, info in enumerate(self.outputs):
+            if self.is_output_whole(number):
+                tensors.append(torch.empty(info.shape, dtype=torch_type(info.dtype), device=device))
+                self.copy_output(number, tensors[-1])
+            else:
+                tensors.append(to_torch(self._read("spmd_read_output", info, number), info.dtype).to(device))
+        return tensors, device
 
     def step(self, *batch: Any, **named: Any) -> Any:
         """Like run, with inputs also by name; gives what the training step returned (an artifact that does not say how
         that was built gives the list of outputs).
 
-        Tensors of the result are torch tensors when a torch tensor was given, else numpy arrays.
+        Tensors of the result are torch tensors when a torch tensor was given, else numpy arrays. Where one was given on the
+        GPU of the one rank of this process, they are there, too, and the caller's own; the step is then issued, and PyTorch
+        waits for it where it reads them.
         """
         names = [info.name for info in self.inputs]
         given = dict(zip(names, batch))
@@ -165,8 +272,13 @@ class Trainer:
             raise TypeError(f"step takes {', '.join(names)}; got {len(batch)} in order and "
                             f"{', '.join(named) or 'none'} by name")
         values = [(given | named)[name] for name in names]
-        convert = to_torch if any(map(is_torch, values)) else lambda array, dtype: array
-        outputs = [convert(array, info.dtype) for array, info in zip(self.run(values), self.outputs)]
+        self.issue(values)
+        convert: Callable[[np.ndarray, str], Any] = lambda array, dtype: array
+        if any(map(is_torch, values)):
+            outputs, device = self._torch_outputs(values)
+            convert = lambda array, dtype: to_torch(array, dtype).to(device or "cpu")
+        else:
+            outputs = self.results()
         return _rebuild(json.loads(self.result_tree), outputs, convert) if self.result_tree else outputs
 
     def commands(self, rank: int = 0) -> list[Command]:
@@ -349,6 +461,12 @@ def load(artifact: str | os.PathLike, **options: Any) -> Trainer:
     for text in trainer.warnings:
         warnings.warn(text, stacklevel=2)
     return trainer
+
+
+def _describe(tensor: native.Tensor, data: int, dtype: str, shape: Sequence[int]) -> None:
+    """Fills in what a tensor is."""
+    tensor.data, tensor.dtype, tensor.rank = data, DTYPES.index(dtype), len(shape)
+    tensor.shape = (ctypes.c_int64 * len(shape))(*shape)
 
 
 def _call_if_alive(method: weakref.WeakMethod) -> None:

@@ -23,7 +23,7 @@
 |* one of both knows have their defaults; one that the caller has set and this
 |* library does not know is SPMD_BAD_INPUT. Of what the library fills in, the
 |* caller gets the members that it knows of, those of a later version as zeros.
-|* spmd_status, spmd_tensor and spmd_file stay as they are for good.
+|* spmd_status, spmd_tensor, spmd_place and spmd_file stay as they are for good.
 |*
 |* An artifact holds native code: load only what you would run as a program.
 |*
@@ -111,6 +111,14 @@ typedef struct spmd_tensor {
   int32_t rank; /* number of dims */
   const int64_t *shape;
 } spmd_tensor;
+
+/* Where a tensor is, in the numbers of DLPack (DLDevice): of kind 1, and 3, pinned
+   memory, on the host; of kind 2, and 13, managed memory, on the GPU of that number
+   among those that the process sees. */
+typedef struct spmd_place {
+  int32_t kind;
+  int32_t number;
+} spmd_place;
 
 /* What is known of a batch input, an output or a tensor of the state. Pointers
    live as long as the trainer. */
@@ -238,6 +246,35 @@ SPMD_API int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name, int64_t
    that differ between processes. After SPMD_FAILED the trainer can only be read
    and closed. */
 SPMD_API int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs, size_t count, spmd_status *status);
+
+/* Where the one rank of this process computes, and a stream there that no step is
+   issued to. Of kind 1 and 0 where it has the tensors of the caller on the host, and
+   where there are several ranks. */
+SPMD_API int32_t spmd_rank_place(const spmd_trainer *trainer, spmd_place *place, int64_t *stream, spmd_status *status);
+
+/* spmd_step with tensors at `places`, one for each: on the host, or on the device of
+   the one rank of this process, where they are copied without the host. `stream` is
+   the caller's there, as DLPack numbers them (of CUDA 1 is the legacy default stream,
+   2 that of the thread, others are handles): the copies come after what it has, and
+   what it gets later after the copies, so the tensors are the caller's again as if
+   that stream had copied them. Row ids are looked at before the step: this waits for
+   what writes them. With the stream that spmd_rank_place gives nothing waits for the
+   copies, and the tensors stay as they are until the step is over. */
+SPMD_API int32_t spmd_step_on(spmd_trainer *trainer, const spmd_tensor *inputs, const spmd_place *places, size_t count,
+                              int64_t stream, spmd_status *status);
+
+/* Copy an output of the latest step, and a full tensor of the state, to memory of the
+   caller's at the place of the one rank of this process, in the same order with
+   `stream`; nothing waits on the host, and a step that fails is an error of a later
+   call. With the stream that spmd_rank_place gives they return when it is done.
+   Where ranks have parts of it, which spmd_is_output_whole and spmd_is_tensor_whole
+   answer by 0, it is SPMD_BAD_INPUT. */
+SPMD_API int32_t spmd_is_output_whole(const spmd_trainer *trainer, size_t index);
+SPMD_API int32_t spmd_copy_output(const spmd_trainer *trainer, size_t index, void *data, size_t bytes, int64_t stream,
+                                  spmd_status *status);
+SPMD_API int32_t spmd_is_tensor_whole(const spmd_trainer *trainer, const char *state, const char *name);
+SPMD_API int32_t spmd_copy_tensor(const spmd_trainer *trainer, const char *state, const char *name, void *data,
+                                  size_t bytes, int64_t stream, spmd_status *status);
 
 /* Copies an output of the latest step; `bytes` is the size of the buffer. Where
    every rank has its own (a step compiled with --view=local): the mean over the

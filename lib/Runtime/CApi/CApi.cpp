@@ -126,6 +126,7 @@ int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_traine
     handle->trainer = std::move(*loaded);
     const Trainer &made = *handle->trainer;
     handle->inputs.resize(made.manifest().batch.size());
+    handle->places.resize(made.manifest().batch.size());
     const std::vector<Command> &commands = made.artifact().plan.commands;
     for (size_t i = 0; i < commands.size(); ++i)
       if (commands[i].is<CollectiveCommand>())
@@ -271,20 +272,6 @@ int32_t spmd_command(const spmd_trainer *trainer, int64_t rank, size_t index, sp
 
 int32_t spmd_set_hyper(spmd_trainer *trainer, const char *name, int64_t group, double value, spmd_status *status) {
   return guarded(status, [&] { return trainer->trainer->setHyper(textOrEmpty(name), group, value); });
-}
-
-int32_t spmd_step(spmd_trainer *trainer, const spmd_tensor *inputs, size_t count, spmd_status *status) {
-  return guarded(status, [&]() -> Status {
-    if (count != trainer->inputs.size())
-      return trainer->trainer->step(nullptr, count); // says how many
-    for (size_t i = 0; i < count; ++i) {
-      std::optional<DType> dtype = findDType(inputs[i].dtype);
-      if (!dtype || inputs[i].rank < 0)
-        return Status::badInput("input " + std::to_string(i) + ": not a tensor description");
-      trainer->inputs[i] = {inputs[i].data, *dtype, inputs[i].rank, inputs[i].shape};
-    }
-    return trainer->trainer->step(trainer->inputs.data(), count);
-  });
 }
 
 int32_t spmd_read_output(const spmd_trainer *trainer, size_t index, void *data, size_t bytes, spmd_status *status) {

@@ -18,6 +18,7 @@
 struct spmd_trainer {
   std::unique_ptr<spmd::runtime::Trainer> trainer;
   std::vector<spmd::runtime::HostTensor> inputs; ///< scratch, so that steps do not allocate
+  std::vector<spmd::runtime::Place> places;      ///< likewise
   std::vector<size_t> collectives; ///< positions in the plan
   mutable std::string flight;      ///< what spmd_describe_flight gave
   mutable std::unique_ptr<spmd::runtime::BackgroundSave> saving; ///< made with the first checkpoint beside the run

@@ -162,6 +162,17 @@ void CudaMemory::forgetOutputs(Arena &arena, int64_t offset, int64_t bytes) {
     arena.outputs = {};
 }
 
+Expected<DeviceCopies *> CudaMemory::copiesOf(int64_t rank) {
+  Arena &arena = arenaOf(rank);
+  if (!arena.copies) {
+    Expected<std::unique_ptr<CudaCopies>> made = CudaCopies::make(*this, rank);
+    if (!made)
+      return made.error();
+    arena.copies = std::move(*made);
+  }
+  return static_cast<DeviceCopies *>(arena.copies.get());
+}
+
 Status CudaMemory::copyIn(int64_t rank, int64_t offset, const void *source, int64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
   Arena &arena = arenaOf(rank);

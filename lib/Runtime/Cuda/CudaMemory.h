@@ -10,6 +10,7 @@
 #ifndef SPMD_LIB_RUNTIME_CUDA_CUDAMEMORY_H
 #define SPMD_LIB_RUNTIME_CUDA_CUDAMEMORY_H
 
+#include "CudaCopies.h"
 #include "StepRing.h"
 #include "spmd/Runtime/Train/RankMemory.h"
 
@@ -60,6 +61,17 @@ public:
   Status copyOut(int64_t rank, int64_t offset, void *destination, int64_t bytes) const override;
   Status fill(int64_t rank, int64_t offset, uint8_t value, int64_t bytes) override;
   void *addressOf(int64_t rank, int64_t offset) const override;
+  Place placeOf(int64_t rank) const override { return {Place::kCuda, gpuOf(rank)->ordinal()}; }
+  Expected<DeviceCopies *> copiesOf(int64_t rank) override;
+
+  /// Issues by `issue(address)` a copy from or to a byte of an arena, on the main stream, behind the copies that wait.
+  template <typename Issue>
+  Status copyOnDevice(int64_t rank, int64_t offset, const Issue &issue) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (Status status = flushLocked(rank); !status.ok())
+      return status;
+    return issue(blockOf(rank).address() + static_cast<Address>(offset));
+  }
 
   /// What the last step gave, of which there is a copy on the host from `ended` on: reads of it need no copy of their
   /// own. It stays until the next step, or until it is set to nothing.
@@ -97,6 +109,7 @@ private:
       const char *copy = nullptr;
       Event ended = nullptr;
     } outputs; ///< of the last step
+    std::unique_ptr<CudaCopies> copies; ///< made when they are asked for
   };
 
   explicit CudaMemory(const RanksHere &ranks) : RankMemory(ranks) {}

@@ -42,11 +42,12 @@ Gpu::~Gpu() {
   (void)loaded->cuDevicePrimaryCtxRelease(device);
 }
 
-Status Gpu::use() const {
-  // Setting what is set already costs a call for each rank and step.
-  static thread_local Context current = nullptr;
-  if (current == context)
-    return Status::success();
+/// What was set last: setting what is set already costs a call for each rank and step.
+static thread_local Context current = nullptr;
+
+Status Gpu::use() const { return current == context ? Status::success() : useAgain(); }
+
+Status Gpu::useAgain() const {
   SPMD_CUDA_TRY(*loaded, cuCtxSetCurrent, context);
   current = context;
   return Status::success();

@@ -27,6 +27,8 @@ public:
 
   /// Makes the device the calling thread's.
   Status use() const;
+  /// The same where another library may have changed that.
+  Status useAgain() const;
 
   StreamHandle mainStream() const { return main; }
   /// A stream whose kernels go before those of streams of later places that wait; the device has a few.

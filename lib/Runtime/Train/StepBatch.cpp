@@ -6,10 +6,34 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 using namespace spmd::runtime;
 
-Status StepBatch::check(const BatchInput &wanted, const Input &input) const {
+/// A rank looks at its own device's memory only: a tensor elsewhere is one of the host, or an error.
+Status StepBatch::locate(const BatchInput &wanted, const Place &place, Input &input, const RankMemory &memory) const {
+  input.isOnDevice = !place.isHost();
+  if (!input.isOnDevice)
+    return Status::success();
+  for (int64_t rank = ranks.first; rank < ranks.end(); ++rank)
+    if (Place own = memory.placeOf(rank); !place.isOf(own))
+      return Status::badInput("input '" + wanted.name + "' is on " + place.describe() + ", and rank " +
+                              std::to_string(rank) + " computes on " + own.describe() + "; give it on " +
+                              (own.isHost() ? "" : own.describe() + " or ") + "the host");
+  return Status::success();
+}
+
+Status StepBatch::begin(const DeviceBatch &device, RankMemory &memory) {
+  Expected<DeviceCopies *> made = memory.copiesOf(ranks.first); // of its device, and others have no tensor here
+  if (!made)
+    return made.error();
+  if (Status status = (*made)->begin(device.stream); !status.ok())
+    return status;
+  copies = *made;
+  return Status::success();
+}
+
+Status StepBatch::check(const BatchInput &wanted, const Input &input) {
   const HostTensor &tensor = input.tensor;
   bool fits = tensor.dtype == wanted.dtype && input.shape.size() == wanted.shape.size();
   for (size_t dim = 0; fits && dim < wanted.shape.size(); ++dim) // of own rows there may be any number
@@ -22,12 +46,18 @@ Status StepBatch::check(const BatchInput &wanted, const Input &input) const {
     return Status::badInput("input '" + wanted.name + "' is not made of rows; give every process the global batch");
   if (numElements(input.shape) == 0)
     return Status::success();
-  return tensor.data ? checkRowIds(wanted, input.shape, tensor.data)
-                     : Status::badInput("input '" + wanted.name + "': no data");
+  if (!tensor.data)
+    return Status::badInput("input '" + wanted.name + "': no data");
+  if (!input.isOnDevice || !wanted.indexBound)
+    return checkRowIds(wanted, input.shape, tensor.data);
+  ids.resize(static_cast<size_t>(numElements(input.shape) * sizeOf(wanted.dtype)));
+  Status status = copies->fetch(tensor.data, ids.data(), static_cast<int64_t>(ids.size()));
+  return status.ok() ? checkRowIds(wanted, input.shape, ids.data()) : status;
 }
 
-Status StepBatch::take(const HostTensor *tensors, size_t count) {
+Status StepBatch::take(const HostTensor *tensors, size_t count, const DeviceBatch *device, RankMemory &memory) {
   const std::vector<BatchInput> &batch = manifest.batch;
+  copies = nullptr;
   if (count != batch.size())
     return Status::badInput("the step takes " + std::to_string(batch.size()) + " batch inputs, found " +
                             std::to_string(count));
@@ -39,6 +69,13 @@ Status StepBatch::take(const HostTensor *tensors, size_t count) {
     inputs[i].tensor = tensors[i];
     inputs[i].shape.assign(tensors[i].shape, tensors[i].shape + tensors[i].rank);
     inputs[i].isGlobal = !hasRows(batch[i]);
+    inputs[i].isOnDevice = false;
+    if (device)
+      if (Status status = locate(batch[i], device->places[i], inputs[i], memory); !status.ok())
+        return status;
+    if (inputs[i].isOnDevice && !copies)
+      if (Status status = begin(*device, memory); !status.ok())
+        return status;
     if (Status status = check(batch[i], inputs[i]); !status.ok())
       return status;
   }
@@ -62,7 +99,7 @@ void StepBatch::describe(StepNote &note) const {
     const DimSplit &split = manifest.batch[i].split;
     if (input.isGlobal) {
       int64_t bytes = numElements(input.shape) * sizeOf(input.tensor.dtype);
-      bool isCompared = isShared(manifest.batch[i]);
+      bool isCompared = isShared(manifest.batch[i]) && !input.isOnDevice;
       note.inputs.push_back(isCompared ? hashSample(static_cast<const char *>(input.tensor.data), bytes) : 0);
       continue;
     }
@@ -85,8 +122,12 @@ Status StepBatch::fetchRows(StepAgreement &agreement) {
     for (size_t d = 0; d < wanted.shape.size(); ++d)
       (d < dim ? outer : inner) *= d == dim ? 1 : wanted.shape[d];
     auto own = static_cast<size_t>(numElements(input.shape) * sizeOf(wanted.dtype));
-    Expected<std::vector<std::string>> parts =
-        agreement.gather(std::string(static_cast<const char *>(input.tensor.data), own));
+    std::string mine(own, 0);
+    if (!input.isOnDevice)
+      std::memcpy(mine.data(), input.tensor.data, own);
+    else if (Status status = copies->fetch(input.tensor.data, mine.data(), static_cast<int64_t>(own)); !status.ok())
+      return status;
+    Expected<std::vector<std::string>> parts = agreement.gather(mine);
     if (!parts)
       return parts.error();
     int64_t rows = 0, slice = inner * outer;
@@ -107,9 +148,37 @@ Status StepBatch::fetchRows(StepAgreement &agreement) {
     input.tensor.data = input.joined.data();
     input.shape = wanted.shape;
     input.isGlobal = true;
+    input.isOnDevice = false;
   }
   return Status::success();
 }
+
+namespace {
+/// The arena of one rank, to which bytes come on its device.
+class CopiedOnDevice final : public RankMemory {
+public:
+  CopiedOnDevice(RankMemory &memory, DeviceCopies &copies)
+      : RankMemory(memory.ranks()), memory(memory), copies(copies) {}
+
+  int64_t bytes() const override { return memory.bytes(); }
+  Status grow(int64_t bytes, int64_t stateBytes) override { return memory.grow(bytes, stateBytes); }
+  int64_t generation() const override { return memory.generation(); }
+  Status copyIn(int64_t, int64_t offset, const void *source, int64_t bytes) override {
+    return copies.copyIn(offset, source, bytes);
+  }
+  Status copyOut(int64_t, int64_t offset, void *destination, int64_t bytes) const override {
+    return copies.copyOut(offset, destination, bytes);
+  }
+  Status fill(int64_t rank, int64_t offset, uint8_t value, int64_t bytes) override {
+    return memory.fill(rank, offset, value, bytes);
+  }
+  void *addressOf(int64_t rank, int64_t offset) const override { return memory.addressOf(rank, offset); }
+
+private:
+  RankMemory &memory;
+  DeviceCopies &copies;
+};
+} // namespace
 
 Status StepBatch::copyTo(RankMemory &memory, int64_t rank) const {
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -117,10 +186,12 @@ Status StepBatch::copyTo(RankMemory &memory, int64_t rank) const {
     // Rows of a process are those of its ranks, one after the other.
     int64_t first = inputs[i].isGlobal ? 0 : manifest.dataRankOf(ranks.first);
     int64_t position = manifest.dataRankOf(rank) - first;
-    if (Status status = cutRows(wanted.split, inputs[i].shape, wanted.dtype, position, inputs[i].tensor.data, memory,
-                                rank, wanted.offset);
+    std::optional<CopiedOnDevice> onDevice;
+    RankMemory &to = inputs[i].isOnDevice ? onDevice.emplace(memory, *copies) : memory;
+    if (Status status = cutRows(wanted.split, inputs[i].shape, wanted.dtype, position, inputs[i].tensor.data, to, rank,
+                                wanted.offset);
         !status.ok())
       return status;
   }
-  return Status::success();
+  return copies ? copies->finish() : Status::success();
 }

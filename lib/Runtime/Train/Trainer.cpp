@@ -104,15 +104,15 @@ Status Trainer::firstNotFinite() const {
   return content->finite ? content->finite->describe() : Status::success();
 }
 
-Status Trainer::step(const HostTensor *inputs, size_t count) {
+Status Trainer::step(const HostTensor *inputs, size_t count, const DeviceBatch *device) {
   SharedState &shared = *content->shared;
-  Status taken = content->batch->take(inputs, count);
+  Status taken = content->batch->take(inputs, count, device, *shared.memory);
   if (content->ranks.areAll() && !taken.ok())
     return taken;
   if (!shared.failure.ok())
     return shared.failure;
   if (first && !ranFirst) {
-    Status status = first->step(inputs, count);
+    Status status = first->step(inputs, count, device);
     ranFirst = status.ok();
     return status;
   }
@@ -154,13 +154,14 @@ Status Trainer::passHyper(RankMemory &memory, int64_t rank) {
   return Status::success();
 }
 
-/// Gives each rank here its rows and the hyper-parameters: in one piece where the device likes that.
+/// Gives each rank here its rows and the hyper-parameters: in one piece where the device likes that, and does not have
+/// a part of it already.
 Status Trainer::passInputs() {
   const InputBlock &block = content->inputs;
   for (int64_t rank = content->ranks.first; rank < content->ranks.end(); ++rank) {
     RankMemory *memory = &content->memory();
     std::optional<StagedBlock> staged;
-    if (block.bytes) {
+    if (block.bytes && !content->batch->isOnDevice()) {
       Expected<char *> place = memory->stage(rank, block.offset, block.bytes);
       if (!place)
         return place.error();

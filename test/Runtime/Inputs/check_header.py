@@ -16,7 +16,7 @@ from spmd.arrays import NUMPY
 
 SCALARS = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "size_t": ctypes.c_size_t, "double": ctypes.c_double}
 STRUCTS = {"spmd_status": native.Status, "spmd_launch": native.Launch, "spmd_options": native.Options,
-           "spmd_tensor": native.Tensor, "spmd_tensor_info": native.TensorInfo,
+           "spmd_tensor": native.Tensor, "spmd_place": native.Place, "spmd_tensor_info": native.TensorInfo,
            "spmd_collective_info": native.CollectiveInfo, "spmd_command_info": native.CommandInfo,
            "spmd_shard_info": native.ShardInfo, "spmd_file": native.File, "spmd_save_options": native.SaveOptions}
 

@@ -5,6 +5,7 @@
 
 #include "spmd/Runtime/Core/RanksHere.h"
 #include "spmd/Runtime/Core/Status.h"
+#include "spmd/Runtime/Train/DeviceCopies.h"
 
 namespace spmd::runtime {
 
@@ -35,6 +36,12 @@ public:
   virtual Expected<char *> stage(int64_t rank, int64_t offset, int64_t bytes) { return static_cast<char *>(nullptr); }
   /// Sets each byte to `value`.
   virtual Status fill(int64_t rank, int64_t offset, uint8_t value, int64_t bytes) = 0;
+
+  /// Where the arena of a rank is. On the host: then tensors of the caller are there, too.
+  virtual Place placeOf(int64_t rank) const { return {}; }
+  /// Copies from and to tensors that the caller has at a rank's place; null where that is the host. They are the
+  /// memory's, one at a time.
+  virtual Expected<DeviceCopies *> copiesOf(int64_t rank) { return static_cast<DeviceCopies *>(nullptr); }
 
   /// What kernels and communicators are given for a byte; not for the host to look at.
   virtual void *addressOf(int64_t rank, int64_t offset) const = 0;

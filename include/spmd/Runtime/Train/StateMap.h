@@ -70,6 +70,18 @@ public:
   /// Copies the full tensor out of the arenas of all ranks; of a sum, what they have of it together.
   Status read(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
 
+  /// Whether a rank has all of what read() gives, in pieces: visit(byte offset in the arena, byte offset in the full
+  /// tensor, bytes) is called for each, until one fails.
+  bool isWhole(const StateTensor &tensor, int64_t rank) const {
+    return manifest.ranks == 1 || (rank == 0 && !ranksDiffer(tensor) && !tensor.entry->isSum);
+  }
+  Status visitPieces(const StateTensor &tensor, int64_t rank,
+                     const std::function<Status(int64_t, int64_t, int64_t)> &visit) const {
+    return forEachPiece(
+        tensor, {manifest.ranks, rank, 1},
+        [&](int64_t, int64_t inArena, int64_t inTensor, int64_t bytes) { return visit(inArena, inTensor, bytes); });
+  }
+
   /// Copies the pieces of the ranks here into their arenas; of a sum the first rank gets all, and the others zeros.
   Status write(const StateTensor &tensor, RankMemory &memory, const void *source) const;
 

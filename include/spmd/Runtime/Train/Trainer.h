@@ -69,12 +69,29 @@ public:
 
   /// Trains one step on a batch (TrainerOptions::batch): one tensor per batch input, in the manifest's order. Dtypes,
   /// shapes and row ids are checked before anything runs, and what processes must have alike is compared, so a refused
-  /// batch leaves the state as it was.
-  Status step(const HostTensor *inputs, size_t count);
+  /// batch leaves the state as it was. `device`: where tensors are that are not on the host.
+  Status step(const HostTensor *inputs, size_t count, const DeviceBatch *device = nullptr);
 
   /// Copies an output of the latest step. Of one that every rank has for itself: the mean of floating numbers (losses),
   /// else that of rank 0.
   Status readOutput(size_t index, void *destination, size_t bytes) const;
+
+  /// Whether a rank's arena has all of an output, so that copyOutput() takes it.
+  bool isOutputWhole(size_t index) const;
+
+  /// The same as readOutput() and readTensor() for memory at the place of the one rank here, without the host, behind
+  /// what `stream` has and the steps that were issued, and before what `stream` gets later. These are not waited for:
+  /// that one has failed is an error of a later call.
+  Status copyOutput(size_t index, void *destination, size_t bytes, CallerStream stream) const;
+  Status copyTensor(const std::string &state, const std::string &name, void *destination, size_t bytes,
+                    CallerStream stream) const;
+  /// Whether the one rank here has all of a tensor of the state, so that copyTensor() takes it.
+  bool isTensorWhole(const std::string &state, const std::string &name) const;
+
+  /// Where a rank here computes.
+  Place placeOf(int64_t rank) const { return content->memory().placeOf(rank); }
+  /// Copies between its arena and memory at its place; null where that is the host.
+  Expected<DeviceCopies *> copiesOf(int64_t rank) const { return content->memory().copiesOf(rank); }
 
   /// The number of the next step, for records of failures; 0 when it was loaded.
   void setStepNumber(int64_t step) { content->shared->steps = step; }
@@ -212,6 +229,8 @@ private:
   Status passInputs();
   Status passHyper(RankMemory &memory, int64_t rank);
   Status gatherOutput(const Output &output, void *destination) const;
+  template <typename Body>
+  Status copyOnDevice(const std::string &what, CallerStream stream, const Body &body) const;
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
 
   std::unique_ptr<Content> content;
