@@ -56,7 +56,7 @@ def Spmd_StateAttr : Spmd_Attr<"State", "state"> {
   let description = [{
     `#spmd.state<"exp_avg", of = "fc.weight", init = 0.0>`. `init` is the value of
     every element before the first step when no weights file has it; without `init`
-    the weights file must have it.
+    the weights file must have it. A `master` begins as its parameter.
   }];
   let parameters = (ins StringRefParameter<"state name">:$state,
                         StringRefParameter<"parameter">:$of,
@@ -65,6 +65,8 @@ def Spmd_StateAttr : Spmd_Attr<"State", "state"> {
   let extraClassDeclaration = [{
     /// What a step leaves of the parameter's gradient for a later one.
     bool isGradient() const { return getState() == "grad"; }
+    /// The parameter in a wider type, which the optimizer updates: the parameter is its rounding.
+    bool isMaster() const { return getState() == "master"; }
   }];
 }
 

@@ -89,6 +89,8 @@ FailureOr<PerRank> Run::argument(unsigned index, const Values &ofStep) {
     bool eachStep = isa<BatchAttr, HyperAttr>(role);
     const Values &from = eachStep ? ofStep : inputs.state;
     auto it = from.find(tensor.key);
+    if (it == from.end() && !tensor.isPlace && !tensor.beginsAs.empty())
+      it = from.find(tensor.beginsAs);
     // A place beside state of its kind that other parameters have: Adafactor's variance, of vectors alone.
     if (it == from.end() && (tensor.isPlace || tensor.init)) {
       globals.push_back(Tensor::full(tensor.dtype, tensor.shape, tensor.init.value_or(0)));

@@ -62,6 +62,11 @@ static std::string stateKey(llvm::StringRef state, llvm::StringRef parameter) {
 
 static std::string stateKind(llvm::StringRef state) { return state == "param" ? "parameters" : state.str(); }
 
+/// The parameter in a wider type begins as the parameter.
+static std::string beginningOf(llvm::StringRef state, llvm::StringRef parameter, std::optional<double> init) {
+  return state == "master" && !init ? parameter.str() : "";
+}
+
 static std::optional<double> initial(FloatAttr init) {
   return init ? std::optional(init.getValueAsDouble()) : std::nullopt;
 }
@@ -84,7 +89,8 @@ static FailureOr<SmallVector<GlobalTensor>> describeUnit(FlatSymbolRefAttr unitN
     bool isOptimizerState = state != "param" && state != "grad";
     bool hasNone = (!segment.getTrainable() && state != "param") || (segment.getGroup() < 0 && isOptimizerState);
     result.push_back({stateKey(state, segment.getName()), stateKind(state),
-                      isTable ? Shape() : Shape(getWholeShape(segment)), dtype, hasNone ? 0.0 : init, hasNone});
+                      isTable ? Shape() : Shape(getWholeShape(segment)), dtype, hasNone ? 0.0 : init, hasNone,
+                      beginningOf(state, segment.getName(), init)});
   }
   return result;
 }
@@ -102,7 +108,9 @@ FailureOr<SmallVector<GlobalTensor>> describeRole(Attribute role, RankedTensorTy
       .Case([&](BufferAttr a) { return one(a.getName().str(), "buffers"); })
       .Case([&](ConstantAttr a) { return one("constant/" + a.getName().str(), "constants"); })
       .Case([&](StateAttr a) {
-        return one(stateKey(a.getState(), a.getOf()), stateKind(a.getState()), initial(a.getInit()));
+        List state = one(stateKey(a.getState(), a.getOf()), stateKind(a.getState()), initial(a.getInit()));
+        state->front().beginsAs = beginningOf(a.getState(), a.getOf(), initial(a.getInit()));
+        return state;
       })
       .Case([&](HyperAttr a) {
         return one("hyper/" + a.getName().str() + "/" + std::to_string(a.getGroup()), "hyper", initial(a.getValue()));

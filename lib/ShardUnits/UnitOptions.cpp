@@ -44,13 +44,16 @@ static std::optional<DType> *findDType(Precision &precision, const std::string &
          : name == "reduce" ? &precision.reduce
          : name == "buffer" ? &precision.buffer
          : name == "output" ? &precision.output
+         : name == "master" ? &precision.master
                             : nullptr;
 }
 
 Precision Precision::orElse(const Precision &other) const {
   return {param ? param : other.param, reduce ? reduce : other.reduce, buffer ? buffer : other.buffer,
-          output ? output : other.output};
+          output ? output : other.output, master ? master : other.master};
 }
+
+static constexpr char kMasters[] = "masters are f32, of parameters in f16 or bf16: master=f32";
 
 Expected<Precision> units::parsePrecision(const std::string &text) {
   Precision precision;
@@ -59,10 +62,12 @@ Expected<Precision> units::parsePrecision(const std::string &text) {
     size_t equals = entry.find('=');
     std::optional<DType> *dtype = findDType(precision, entry.substr(0, equals));
     if (!dtype || equals == std::string::npos)
-      return Status::badInput("'" + entry + "': expected NAME=TYPE; names: param, reduce, buffer, output");
+      return Status::badInput("'" + entry + "': expected NAME=TYPE; names: param, reduce, buffer, output, master");
     *dtype = runtime::parseDType(entry.substr(equals + 1));
     if (!*dtype || !isFloating(**dtype))
       return Status::badInput("'" + entry + "': expected a floating type: f32, f64, f16 or bf16");
+    if (precision.master.value_or(DType::F32) != DType::F32)
+      return Status::badInput("'" + entry + "': " + kMasters);
   }
   return precision;
 }
@@ -86,12 +91,14 @@ Precision units::readPrecision(JsonValue json) {
   json.forEachMember([&](const std::string &key, JsonValue value) {
     std::optional<DType> *dtype = findDType(precision, key);
     if (!dtype)
-      return value.fail("unknown dtype of mixed precision; allowed: param, reduce, buffer, output");
+      return value.fail("unknown dtype of mixed precision; allowed: param, reduce, buffer, output, master");
     if (value.isNull())
       return;
     *dtype = value.asDType();
     if (!isFloating(**dtype))
       value.fail("expected a floating dtype: f32, f64, f16 or bf16");
+    if (precision.master.value_or(DType::F32) != DType::F32)
+      value.fail(kMasters);
   });
   // As in PyTorch: gradients come in the dtype of the computation.
   if (precision.param && !precision.reduce)

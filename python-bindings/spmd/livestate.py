@@ -32,6 +32,7 @@ from .away import slots
 from .capture.fakes import copy_hooks
 from .capture.gradients import Gradients
 from .capture.held import Held, whole
+from .capture.masters import keep_wide_states
 from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .interrupts import uninterrupted
@@ -320,14 +321,17 @@ class LiveState:
         self.was_loaded = False  # the last before_step() took other step counters: a checkpoint's
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
         self._hooks = optimizers.register_step_hooks(lambda *unused: (f := fetch_all()) and f())
+        self._hooks += keep_wide_states(optimizers)
 
     def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as
         there was none yet."""
         known = _kept(parameter) if info.state == "grad" else self.optimizers.make_state_of(parameter).get(info.state)
+        dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
+        if isinstance(known, torch.Tensor) and info.state != "grad" and known.dtype != dtype and dtype.is_floating_point:
+            known = self.optimizers.make_state_of(parameter)[info.state] = known.to(dtype)  # it goes on with a master
         if isinstance(known, torch.Tensor):
             return known, False
-        dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
         with _no_torch_function():
             if tuple(parameter.shape) == info.shape and info.state != "step":
                 made = torch.empty_like(parameter, dtype=dtype, requires_grad=False)
@@ -453,7 +457,8 @@ class LiveState:
 
     def _upload(self) -> None:
         if not self._is_fresh:
-            for slot in self.here:
+            # A parameter that was written decides what its master is, which may be here as it was.
+            for slot in sorted(self.here, key=lambda slot: slot.info.state == "param"):
                 slot.upload()
         self._is_fresh = False
 

@@ -11,6 +11,7 @@ from .dtypes import TABLE
 
 DTYPES = {dtype.name: getattr(torch, dtype.torch) for dtype in TABLE if dtype.is_floating}
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
+_PARTS = ("param", "reduce", "buffer", "output", "master")
 _BATCH_NORM = (nn.modules.batchnorm._BatchNorm,)
 
 
@@ -23,6 +24,7 @@ class Precision:
       reduce: in which gradients are added up over the ranks; None: in `param`.
       buffer: in which floating buffers are computed with.
       output: to which a module's floating results are cast.
+      master: in which the optimizer keeps and updates narrower parameters, which are its masters rounded.
       cast_inputs: a module's floating arguments are cast to `param`.
       exempt: classes of modules below that keep their own types: their arguments are cast to float32, and their results
         to what the arguments were.
@@ -32,6 +34,7 @@ class Precision:
     reduce: torch.dtype | None = None
     buffer: torch.dtype | None = None
     output: torch.dtype | None = None
+    master: torch.dtype | None = None
     cast_inputs: bool = True
     exempt: tuple[type, ...] = ()
 
@@ -47,11 +50,13 @@ class Precision:
             return given
         if isinstance(given, (str, dict)):
             entries = given if isinstance(given, dict) else _entries(given, place)
-            unknown = sorted(set(entries) - {"param", "reduce", "buffer", "output"})
+            unknown = sorted(set(entries) - set(_PARTS))
             if unknown:
-                raise ValueError(f"{place}: {unknown[0]!r} is no part of a precision; allowed: param, reduce, buffer, "
-                                 "output")
-            return cls(**{name: _dtype(value, place) for name, value in entries.items()}, exempt=_BATCH_NORM)
+                raise ValueError(f"{place}: {unknown[0]!r} is no part of a precision; allowed: {', '.join(_PARTS)}")
+            dtypes = {name: _dtype(value, place) for name, value in entries.items()}
+            if dtypes.get("master") not in (None, torch.float32):
+                raise ValueError(f"{place}: masters in {_NAMES[dtypes['master']]} are not supported; allowed: master=f32")
+            return cls(**dtypes, exempt=_BATCH_NORM)
         if not hasattr(given, "param_dtype"):
             raise ValueError(f"{place}: mixed precision is {given!r}; expected MixedPrecisionPolicy, MixedPrecision, "
                              "a dict or text like 'param=bf16,reduce=f32'")
@@ -68,12 +73,11 @@ class Precision:
 
     @property
     def is_empty(self) -> bool:
-        return not (self.param or self.reduce or self.buffer or self.output)
+        return not any(getattr(self, name) for name in _PARTS)
 
     def encode(self) -> dict[str, str]:
         """The types as step.json and plan files have them."""
-        return {name: _NAMES[getattr(self, name)] for name in ("param", "reduce", "buffer", "output")
-                if getattr(self, name) is not None}
+        return {name: _NAMES[getattr(self, name)] for name in _PARTS if getattr(self, name) is not None}
 
 
 def _entries(text: str, place: str) -> dict[str, str]:

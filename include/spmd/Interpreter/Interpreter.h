@@ -45,6 +45,8 @@ struct GlobalTensor {
   /// Only a place in a unit's optimizer state: of a parameter that is frozen, or in no optimizer. Nobody has to give
   /// it, it is zero, and no result.
   bool isPlace = false;
+  /// The key of another tensor, whose value it has before the first step when nobody gives one.
+  std::string beginsAs = {};
 };
 
 /// The global tensors behind the arguments of `step`, in argument order. Fails

@@ -106,8 +106,8 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         "kept (default: as the mode says, true of fully_shard)",
         options.reshardAfterForward);
   visit("precision",
-        "Types of mixed precision, as reduce=bf16: in which gradients are reduced. That of param, buffer and output is "
-        "chosen when a step is captured (docs/precision.md), and another one is an error",
+        "Types of mixed precision, as reduce=bf16: in which gradients are reduced. That of param, buffer, output and "
+        "master is chosen when a step is captured (docs/precision.md), and another one is an error",
         options.precision);
   visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);

@@ -43,8 +43,8 @@ runtime::Status step::checkWeights(const Step &step, const std::string &folder) 
     };
     const runtime::TensorView *tensor = file->find(key);
     if (!tensor) {
-      if (input.kind == InputKind::state && input.number)
-        continue; // starts as `init`
+      if (input.kind == InputKind::state && (input.number || input.name == "master"))
+        continue; // starts as `init`, or as its parameter
       return fail("is missing");
     }
     TensorSpec found{tensor->shape, tensor->dtype};

@@ -215,12 +215,48 @@ Status StateMap::read(const StateTensor &tensor, const RankAccess &reader, void 
   });
 }
 
+/// Whoever writes a parameter writes its master, of which the next step would make the parameter again. A master that
+/// is written with it, before or after, keeps what it has beyond the parameter's type.
+Status StateMap::follow(const StateTensor &parameter, const void *source, const RanksHere &ranks,
+                        const std::function<Status(int64_t, int64_t, void *, int64_t)> &read,
+                        const std::function<Status(int64_t, int64_t, const void *, int64_t)> &write) const {
+  const StateTensor *master = parameter.state == "param" ? find("master", parameter.name) : nullptr;
+  if (!master)
+    return Status::success();
+  int64_t size = sizeOf(master->dtype), narrow = sizeOf(parameter.dtype);
+  std::vector<char> present;
+  return forEachPiece(*master, ranks, [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+    present.resize(static_cast<size_t>(bytes));
+    if (Status status = read(rank, inArena, present.data(), bytes); !status.ok())
+      return status;
+    bool changes = false;
+    const char *given = static_cast<const char *>(source) + inTensor / size * narrow;
+    for (int64_t i = 0; i < bytes / size; ++i) {
+      char rounded[8] = {};
+      storeFromDouble(rounded, parameter.dtype, 0, loadAsDouble(present.data(), master->dtype, i));
+      if (std::memcmp(rounded, given + i * narrow, static_cast<size_t>(narrow)) == 0)
+        continue;
+      storeFromDouble(present.data(), master->dtype, i, loadAsDouble(given, parameter.dtype, i));
+      changes = true;
+    }
+    return changes ? write(rank, inArena, present.data(), bytes) : Status::success();
+  });
+}
+
 Status StateMap::write(const StateTensor &tensor, RankMemory &memory, const void *source) const {
-  return forEachPiece(tensor, memory.ranks(), [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
+  auto writePiece = [&](int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes) {
     if (getsZeros(tensor, rank))
       return memory.fill(rank, inArena, 0, bytes);
     return memory.copyIn(rank, inArena, static_cast<const char *>(source) + inTensor, bytes);
-  });
+  };
+  if (Status status = forEachPiece(tensor, memory.ranks(), writePiece); !status.ok())
+    return status;
+  return follow(
+      tensor, source, memory.ranks(),
+      [&](int64_t rank, int64_t offset, void *to, int64_t bytes) { return memory.copyOut(rank, offset, to, bytes); },
+      [&](int64_t rank, int64_t offset, const void *from, int64_t bytes) {
+        return memory.copyIn(rank, offset, from, bytes);
+      });
 }
 
 Expected<bool> StateMap::replace(const StateTensor &tensor, const RankAccess &ranks, const void *source) const {
@@ -246,6 +282,15 @@ Expected<bool> StateMap::replace(const StateTensor &tensor, const RankAccess &ra
     return ranks.writeReached(rank, inArena, piece, bytes);
   };
   Status status = forEachPiece(tensor, RanksHere::all(manifest.ranks), replacePiece);
+  if (status.ok())
+    status = follow(
+        tensor, source, RanksHere::all(manifest.ranks),
+        [&](int64_t rank, int64_t offset, void *to, int64_t bytes) {
+          return ranks.reaches(rank) ? ranks.readReached(rank, offset, to, bytes) : Status::success();
+        },
+        [&](int64_t rank, int64_t offset, const void *from, int64_t bytes) {
+          return ranks.reaches(rank) ? ranks.writeReached(rank, offset, from, bytes) : Status::success();
+        });
   return status.ok() ? Expected<bool>(changes) : status;
 }
 
@@ -282,6 +327,7 @@ std::vector<std::string> StateMap::findUnknown(const SafetensorsFile &weights) c
 }
 
 Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory, MayLack mayLack) const {
+  std::map<std::string, const TensorView *> values; // of parameters, as which masters begin
   for (const StateTensor &tensor : all) {
     const TensorView *stored = nullptr;
     if (weights) {
@@ -298,6 +344,14 @@ Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory, 
                                 formatShape(stored->shape) + ", the artifact was compiled for " + nameOf(tensor.dtype) +
                                 formatShape(tensor.shape));
       status = write(tensor, memory, stored->data);
+      if (tensor.state == "param")
+        values.emplace(tensor.name, stored);
+    } else if (tensor.isMaster() && !tensor.entry->init && values.count(tensor.name)) {
+      const TensorView &parameter = *values[tensor.name];
+      std::vector<char> wide(static_cast<size_t>(tensor.bytes()));
+      for (int64_t i = 0; i < tensor.numel(); ++i)
+        storeFromDouble(wide.data(), tensor.dtype, i, loadAsDouble(parameter.data, parameter.dtype, i));
+      status = write(tensor, memory, wide.data());
     } else {
       if (!tensor.entry->init && (mayLack == MayLack::Anything || (mayLack == MayLack::Saved && tensor.isSaved())))
         continue;

@@ -24,12 +24,14 @@ std::vector<StatePiece> StateMap::piecesToSave(int64_t rank) const {
 
 static bool converts(DType from, DType to) { return from == to || (isFloating(from) && isFloating(to)); }
 
-/// The key under which a source has a tensor; null when it has none.
-static const std::string *findKey(const StateSource &source, const StateTensor &tensor, std::string &storage) {
+/// The key under which a source has a tensor; null when it has none. A master is its parameter where it is not there.
+const std::string *StateMap::findKey(const StateSource &source, const StateTensor &tensor, std::string &storage) const {
   storage = tensor.fileKey(tensor.name);
   for (size_t i = 0; !source.find(storage); ++i) {
-    if (i == tensor.aliases.size())
-      return nullptr;
+    if (i == tensor.aliases.size()) {
+      const StateTensor *parameter = tensor.isMaster() ? find("param", tensor.name) : nullptr;
+      return parameter ? findKey(source, *parameter, storage) : nullptr;
+    }
     storage = tensor.fileKey(tensor.aliases[i]);
   }
   return &storage;

@@ -3,7 +3,8 @@
 // [Note: precision]
 // In which type a step computes is decided when it is captured: its graph has the casts (capture/casts.py). What a
 // unit's options say of `param` is checked against them, so that no plan promises what its program does not do.
-// `reduce` is obeyed here (Gradients.cpp); `buffer` and `output` concern no collective.
+// `reduce` is obeyed here (Gradients.cpp); that there is a `master` is checked, too; `buffer` and `output` concern no
+// collective.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,9 +34,35 @@ static Operation *findOtherReader(BlockArgument parameter, Type type, bool &isCa
   return other;
 }
 
+/// The state of a kind that the segment has; null where it has none.
+static BlockArgument findState(const Unit &unit, size_t segment, StringRef state) {
+  for (const UnitArgument &argument : unit.arguments)
+    if (argument.state == state && argument.members[segment])
+      return argument.members[segment];
+  return {};
+}
+
+/// Where masters are asked for, the optimizer has them of all narrower parameters that it trains.
+static LogicalResult checkMasters(const Unit &unit, TypeAttr master) {
+  Type own = unit.layout.getDtype();
+  if (!master || !isa<FloatType>(own) || own.getIntOrFloatBitWidth() >= master.getValue().getIntOrFloatBitWidth())
+    return success();
+  for (auto [index, segment] : llvm::enumerate(unit.layout.getSegments()))
+    if (segment.getTrainable() && segment.getGroup() >= 0 && !findState(unit, index, "master")) {
+      ShardUnitOp op = unit.op;
+      return emitError(op.getLoc()) << "shard unit @" << op.getSymName()
+                                    << " has masters (master = " << master.getValue()
+                                    << "), and the step was captured without one of '" << segment.getName() << "' ("
+                                    << own << "); capture it with precision=, which spmd.capture and spmd.compile take";
+    }
+  return success();
+}
+
 static LogicalResult checkUnit(const Unit &unit) {
   ShardUnitOp op = unit.op;
   DictionaryAttr precision = op.getPrecisionAttr();
+  if (precision && failed(checkMasters(unit, precision.getAs<TypeAttr>("master"))))
+    return failure();
   auto param = precision ? precision.getAs<TypeAttr>("param") : TypeAttr();
   Type own = unit.layout.getDtype();
   if (!param || param.getValue() == own)

@@ -20,7 +20,8 @@
 // Where a unit's precision says in which type gradients are reduced, they are packed and added up in it, and the sum is
 // cast to the parameters' type. A gradient that was cast from that very type (the cast of a parameter, backwards) is
 // taken before its cast: widening and narrowing again changes no bit. Any other cast goes where its operand is: a model
-// casts its parameters before it begins, so autograd casts their gradients when all of backward is done.
+// casts its parameters before it begins, so autograd casts their gradients when all of backward is done. What an
+// optimizer that keeps masters casts to their type again is the sum itself.
 //
 // Which values are wanted in the chunk is known only once all ops are placed, so the
 // step is emitted twice: the first time records the wanted values, and the ops that
@@ -207,8 +208,11 @@ Value Partitioner::packAndReduce(int64_t number, ArrayRef<Member> members, bool 
   }
   if (partial && step.isLocalView)
     flat = divideGradient(flat);
-  if (reduceType)
-    flat = castTo(flat, cast<FloatType>(unit.layout.getDtype()));
+  if (reduceType) {
+    Value sum = flat;
+    flat = castTo(sum, cast<FloatType>(unit.layout.getDtype()));
+    casts[{flat, reduceType}] = sum;
+  }
   loc = locHere;
   segment = segmentHere;
   return flat;

@@ -1,6 +1,7 @@
 //===- OwnerOps.cpp - pointwise ops on chunks -----------------------------===//
 
 #include "Partitioner.h"
+#include "dialects/Aten/AtenView.h"
 #include "dialects/Aten/TensorType.h"
 
 using namespace mlir;
@@ -60,6 +61,11 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
     return false;
   }
   place = *home;
+  // A gradient, for its parameter's master: what is reduced is in the parameter's type, or in the unit's.
+  if (auto copy = dyn_cast<aten::ToCopyOp>(op);
+      copy && typeOf(copy.getOperand()).getElementType() == step.units[place.unit].layout.getDtype() &&
+      copy.getDtype() != step.units[place.unit].layout.getDtype())
+    return true;
   if (llvm::any_of(op->getOperands(), [&](Value operand) { return isOnChunk(operand); }))
     return true;
   FailureOr<aten::ShardingRule> rule = cast<aten::ShardingOpInterface>(op).getShardingRule();
@@ -95,9 +101,15 @@ LogicalResult Partitioner::emitAtHome(Operation *op, Place place) {
   Value result = op->getResult(0);
   Type dtype = typeOf(result).getElementType();
   RankedTensorType type = getChunkType(place.unit, dtype);
-  Operation *clone = cloneOnto(op, operands, type);
-  carriers[result] = {clone->getResult(0), place, false};
   states[result] = *partition::getState(type);
+  // Casts of what lies in one chunk are one.
+  Value *cast = isa<aten::ToCopyOp>(op) ? &casts[{operands.front(), dtype}] : nullptr;
+  Value chunk = cast ? *cast : Value();
+  if (!chunk)
+    chunk = cloneOnto(op, operands, type)->getResult(0);
+  if (cast)
+    *cast = chunk;
+  carriers[result] = {chunk, place, false};
   return success();
 }
 

@@ -203,6 +203,8 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, int>, mlir::Value> norms;
   /// Tables of partial norms, reduced.
   llvm::DenseMap<mlir::Value, mlir::Value> wholeTables;
+  /// Chunks in other types: of gradients the sums that they are casts of.
+  llvm::DenseMap<std::pair<mlir::Value, mlir::Type>, mlir::Value> casts;
   /// Chunks of values that are elsewhere too, by unit and segment.
   llvm::DenseMap<std::pair<mlir::Value, std::pair<int64_t, int64_t>>, mlir::Value> placed;
   /// The units whose one reduction is there.

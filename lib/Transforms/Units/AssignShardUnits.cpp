@@ -125,7 +125,7 @@ static units::Precision readPrecision(DictionaryAttr dictionary) {
     auto type = dictionary.getAs<TypeAttr>(key);
     return type ? getDType(type.getValue()) : std::nullopt;
   };
-  return {get("param"), get("reduce"), get("buffer"), get("output")};
+  return {get("param"), get("reduce"), get("buffer"), get("output"), get("master")};
 }
 
 static units::Annotation readAnnotation(AnnotationAttr attr) {

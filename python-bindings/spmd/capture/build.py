@@ -17,10 +17,11 @@ from ..models import DTYPES, class_name, module_tree, tensor_names
 from .call import StepCall
 from .casts import is_used, regions
 from .custom_ops import kernels_of
-from .errors import CaptureError, Frame
+from .errors import CaptureError, Frame, error_at
 from .fakes import Input
 from .grown_lists import Grown
 from .held import named_modules, whole
+from .masters import MASTER, wanted_masters
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
@@ -48,6 +49,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     _check_names("batch_dims", batch_dims, call.batch_names)
     _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
     _warn_of_idle_parameters(call, inputs, nodes)
+    _check_masters(call, inputs, nodes, stacks)
     step = {
         "format": FORMAT, "version": 1, "torch": torch.__version__.split("+")[0], "name": name,
         "module_tree": module_tree(view),
@@ -129,6 +131,30 @@ def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dic
                       "group", stacklevel=4)
 
 
+def _check_masters(call: StepCall, inputs: list[dict], nodes: list[dict], stacks: _Stacks) -> None:
+    """Raises where a parameter that has a master is written by anything but the master: the next step would not see it."""
+    wanted = wanted_masters(call.model, call.precision)
+    names = {names[0] for number, (_, _, names) in tensor_names(call.model).items() if number in wanted}
+    masters = {i["of"]: i["id"] for i in inputs if i["kind"] == "state" and i["state"] == MASTER and i["of"] in names}
+    parameters = {i["id"]: masters[i["name"]] for i in inputs if i["kind"] == "param" and i["name"] in masters}
+    roots: dict[int, int] = {}  # of views, and of what ops in place give
+    for node in nodes:
+        arguments = dict(node["args"])
+        if "view_of" in node:
+            base = arguments[node["view_of"]].get("value")
+            roots.update((result["id"], roots.get(base, base)) for result in node["results"] if result)
+        for name in node.get("mutates", ()):
+            for number in arguments[name].get("values", [arguments[name].get("value")]):
+                master = parameters.get(roots.get(number, number))
+                source = arguments.get("src", {}).get("value")
+                if master is not None and roots.get(source, source) != master:
+                    written = next(i["name"] for i in inputs if i["id"] == roots.get(number, number))
+                    raise error_at(stacks.frames(node["stack"]), f"the step writes into {written!r}, which has a master in "
+                                   "f32, and the next step would begin from that",
+                                   "write into optimizer.state[parameter]['master'] before optimizer.step(), or leave master "
+                                   "out of the precision")
+
+
 def _is_getitem(node: torch.fx.Node) -> bool:
     return getattr(node.target, "__name__", "") == "getitem"
 
@@ -177,6 +203,10 @@ class _Stacks:
             self._numbers[stack] = len(self.table)
             self.table.append([{"file": self._relative(f.file), "line": f.line, "function": f.function} for f in stack])
         return self._numbers[stack]
+
+    def frames(self, index: int | None) -> list[Frame]:
+        """The stack of this number, with the files as they are here."""
+        return list(next((stack for stack, number in self._numbers.items() if number == index), ()))
 
     def _relative(self, file: str) -> str:
         file = os.path.abspath(file)
@@ -251,6 +281,8 @@ def _weights(traced: Trace, trained: list[str]) -> dict[str, torch.Tensor]:
         if any(name.startswith(key) for name in weights):
             is_number = any(i.fake.dim() == 0 and shapes[i.name] for i, _ in traced.inputs if i.state == state)
             for name in trained:
-                if key + name not in weights:
+                if state == MASTER and name in weights and key + name not in weights:
+                    weights[key + name] = weights[name].detach().to(example.fake.dtype)
+                elif key + name not in weights:
                     weights[key + name] = torch.zeros(() if is_number else shapes[name], dtype=example.fake.dtype)
     return weights

@@ -14,6 +14,7 @@ from .casts import computing_in
 from .errors import CaptureError
 from .exported import exported_module, is_exported, without_aliases
 from .code_names import closure_numbers, users_hooks
+from .masters import stepping_masters, wanted_masters
 from .optimizers import Optimizers
 from .parts import Part, find_model, find_optimizers
 from .torch_compiled import original
@@ -184,7 +185,8 @@ class StepCall:
         bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))
         notes = {name: (value, pytree.tree_flatten(value)) for name, value in bound.arguments.items()
                  if isinstance(value, (list, dict))}
-        with computing_in(model or self.model, self.precision):
+        wanted = wanted_masters(model or self.model, self.precision)
+        with computing_in(model or self.model, self.precision), stepping_masters(optimizers or self.optimizers, wanted):
             result = self.train_step(*bound.args, **bound.kwargs)
         for name, (value, (before, spec)) in notes.items():
             after, new_spec = pytree.tree_flatten(value)

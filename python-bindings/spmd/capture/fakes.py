@@ -16,11 +16,13 @@ from torch.utils import _foreach_utils
 
 from ..away import slots
 from ..models import DTYPES, tensor_names
+from ..precision import Precision
 from .adafactor import count_in_tensors
 from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
 from .host_state import copied
+from .masters import MASTER, state_in, stepping_masters, wanted_masters
 from .optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
 from .optimizer_state import choose_implementation, materialize
 from .optimizers import Optimizers
@@ -57,7 +59,7 @@ class FakeStep:
     def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
                  batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False,
                  scheduled: Scheduled = Scheduled(), copied_gradients: Collection[str] = (),
-                 read_left: Collection[int] = ()):
+                 read_left: Collection[int] = (), precision: Precision | None = None):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
@@ -72,6 +74,7 @@ class FakeStep:
         self._batch = list(zip(batch_names, batch))
         self._with_gradients, self._scheduled = with_gradients, scheduled
         self._copied_gradients = copied_gradients  # that the step computes, uses and clears, and that are kept all the same
+        self._precision = precision
         self._had_state: set[Any] = set()  # keys of the optimizers' state
         self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
         self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
@@ -200,6 +203,7 @@ class FakeStep:
     def _install_optimizers(self) -> None:
         initial: dict[int, float | None] = {}
         hyper = []
+        self._masters = wanted_masters(self.model, self._precision)
         for index, group in enumerate(self.optimizers.param_groups):
             with self.mode:
                 hyper += (Input("hyper", name, tensor, group=index, value=value)
@@ -220,10 +224,11 @@ class FakeStep:
                 self._add_states(own_names[0], self.fake(tensor), initial)
         self.inputs += hyper
         if self._first_step:
-            self._first_state = [(p, name, value) for p, state in self.optimizers.states
-                                 for name, value in state.items() if isinstance(value, torch.Tensor)]
+            masters = {p: state[MASTER] for p, state in self.optimizers.states if id(p) in self._masters}
+            self._first_state = [(p, name, value) for p, state in self.optimizers.states for name, value in state.items()
+                                 if isinstance(value, torch.Tensor) and value is not masters.get(p)]
             for optimizer in self.optimizers.parts:
-                optimizer.state = defaultdict(dict)
+                optimizer.state = defaultdict(dict, {p: {MASTER: masters[p]} for p in optimizer.state if p in masters})
 
     def _install_state(self, optimizer: torch.optim.Optimizer) -> dict[int, float | None]:
         """Fakes in the place of one optimizer's parameters and state; what the states begin with that it makes."""
@@ -242,14 +247,28 @@ class FakeStep:
             group.update((k, copied(v)) for k, v in group.items() if k != "params")
             group["params"] = [self.fake(p) for p in group["params"]]
         known = {self.fake(p) if isinstance(p, torch.Tensor) else p:
-                 {k: self.fake(v) if isinstance(v, torch.Tensor) else copied(v) for k, v in state.items()}
+                 {k: self.fake(v) if isinstance(v, torch.Tensor) else copied(v) for k, v in self._going_on(p, state).items()}
                  for p, state in optimizer.state.items()} if warm else {}
         initial: dict[int, float | None] = {}
         if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]):
-            initial = materialize(optimizer, self.mode)  # of a parameter that did not train so far, too
+            with stepping_masters(Optimizers((optimizer,)), self._masters):
+                initial = materialize(optimizer, self.mode, self._masters)  # of a parameter that did not train so far, too
             known = {**optimizer.state, **known}
         optimizer.state = defaultdict(dict, known)
+        for p, state in optimizer.state.items():
+            if id(p) in self._masters and MASTER not in state:
+                with self.mode:
+                    state[MASTER] = torch.empty_like(p, dtype=self._masters[id(p)], requires_grad=False)
         return initial
+
+    def _going_on(self, parameter: Any, state: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter, as a training with the masters that are wanted begins with it."""
+        dtype = self._masters.get(id(self.fake(parameter))) if isinstance(parameter, torch.Tensor) else None
+        if dtype is None:
+            return state
+        self.foreign |= {id(value): f"optimizer state {name!r}" for name, value in state.items()
+                         if isinstance(value, torch.Tensor)}
+        return {name: state_in(name, value, parameter, dtype) for name, value in state.items()}
 
     def all_numbers(self) -> dict[str, Any]:
         """The Python numbers that the optimizers hold, by where."""

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from typing import Iterator
+from typing import Collection, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .errors import CaptureError
+from .masters import MASTER
 from .optimizers import Optimizers
 
 aten = torch.ops.aten
@@ -119,10 +120,12 @@ class _InitialValues(TorchDispatchMode):
         return result
 
 
-def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode) -> dict[int, float | None]:
-    """Creates the state of an optimizer that has taken no step, by one step() on fakes; nothing is computed.
+def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode,
+                masters: Collection[int] = ()) -> dict[int, float | None]:
+    """Creates the state of an optimizer that has taken no step, by one step() on fakes; nothing is computed. `masters`: the
+    ids of parameters that have a master (masters.py).
 
-    Returns the value every state tensor starts with, by id.
+    Returns the value every state tensor starts with, by id; of a master None.
     """
     optimizer.state = defaultdict(dict)
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
@@ -142,9 +145,11 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode) -> dict[
         for p in parameters:
             p.grad = None
     initial = {}
-    for state in optimizer.state.values():
+    for parameter, state in optimizer.state.items():
         for name, value in state.items():
-            if isinstance(value, torch.Tensor):
+            if name == MASTER and id(parameter) in masters:
+                initial[id(value)] = None  # its parameter
+            elif isinstance(value, torch.Tensor):
                 initial[id(value)] = watch.of(value)
                 if initial[id(value)] is None:
                     raise CaptureError(f"{type(optimizer).__qualname__} state {name!r} does not start from a constant\n"

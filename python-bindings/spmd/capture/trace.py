@@ -255,7 +255,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
     step has read of what earlier calls have left."""
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
-                     around.scheduled, copied, around.read_left)
+                     around.scheduled, copied, around.read_left, call.precision)
     result: list[Any] = []
     with meta_kernels(), traceable_adafactor(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
             no_gradients_outside(around.reached, fakes.foreign), contextlib.ExitStack() as undo:

@@ -40,6 +40,8 @@ struct StateTensor {
   bool isRng() const { return state == "rng"; }
   /// Of a step that leaves it to later calls; a training that has none has zeros.
   bool isGradient() const { return state == "grad"; }
+  /// The parameter in a wider type, which the optimizer updates: the parameter is its rounding, and it begins as it.
+  bool isMaster() const { return state == "master"; }
   /// Part of a checkpoint: it outlives the step, and is not made anew with the model.
   bool isSaved() const { return isOptimizerState() || isRng() || (state != "constant" && entry->persistent); }
   /// Its key in weights.safetensors and in saved files, for one of its names.
@@ -83,6 +85,7 @@ public:
   }
 
   /// Copies the pieces of the ranks here into their arenas; of a sum the first rank gets all, and the others zeros.
+  /// Elements of a parameter's master become those that the parameter gets, where it is not their rounding.
   Status write(const StateTensor &tensor, RankMemory &memory, const void *source) const;
 
   /// Copies pieces of all ranks that are reached. True: one of them had another value.
@@ -116,6 +119,10 @@ private:
   /// each of `ranks` that has one, until one fails.
   using Visit = std::function<Status(int64_t rank, int64_t inArena, int64_t inTensor, int64_t bytes)>;
   Status forEachPiece(const StateTensor &tensor, const RanksHere &ranks, const Visit &visit) const;
+  Status follow(const StateTensor &parameter, const void *source, const RanksHere &ranks,
+                const std::function<Status(int64_t, int64_t, void *, int64_t)> &read,
+                const std::function<Status(int64_t, int64_t, const void *, int64_t)> &write) const;
+  const std::string *findKey(const StateSource &source, const StateTensor &tensor, std::string &storage) const;
   Status readSum(const StateTensor &tensor, const RankAccess &reader, void *destination) const;
   std::vector<int64_t> ranksToSum(const StateTensor &tensor, int64_t rank) const;
   bool isChunked(const StateTensor &tensor) const;
