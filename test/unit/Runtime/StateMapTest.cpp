@@ -65,3 +65,40 @@ TEST(StateMap, ReadsAndWritesInPlace) {
   ASSERT_TRUE(state.memory->copyOut(1, 64, found.data(), 4 * 100003).ok());
   EXPECT_EQ(found, values) << "every rank has it";
 }
+
+TEST(StateMap, WhoWritesAParameterWritesItsMaster) {
+  Manifest manifest;
+  manifest.ranks = 2;
+  for (auto [state, dtype, offset] : {std::tuple("param", DType::BF16, 0), std::tuple("master", DType::F32, 64)}) {
+    StateEntry entry;
+    entry.kind = StateEntry::Kind::Replicated;
+    entry.name = "w", entry.state = state, entry.dtype = dtype, entry.offset = offset;
+    entry.shape = {3}, entry.numel = 3;
+    manifest.state.push_back(entry);
+  }
+  ThreadsFactory threads;
+  std::unique_ptr<RankMemory> memory = std::move(*HostMemory::allocate(RanksHere::all(2), 128, threads));
+  StateMap map(manifest);
+  const StateTensor &param = *map.find("param", "w"), &master = *map.find("master", "w");
+  auto narrow = [](std::vector<double> values) {
+    std::vector<char> bytes(2 * values.size());
+    for (size_t i = 0; i < values.size(); ++i)
+      storeFromDouble(bytes.data(), DType::BF16, static_cast<int64_t>(i), values[i]);
+    return bytes;
+  };
+  auto masters = [&](int64_t rank) {
+    std::vector<float> found(3);
+    EXPECT_TRUE(memory->copyOut(rank, 64, found.data(), 12).ok());
+    return found;
+  };
+  // What rounds to the parameter stays, the rest is what the parameter gets; on each rank.
+  std::vector<float> wide = {1.001f, -2.0f, 0.5f};
+  ASSERT_TRUE(map.write(master, *memory, wide.data()).ok());
+  ASSERT_TRUE(map.write(param, *memory, narrow({1, -2, 0.75}).data()).ok());
+  EXPECT_EQ(masters(0), (std::vector<float>{1.001f, -2.0f, 0.75f}));
+  ThreadsFactory processes;
+  AbortState abort;
+  Expected<bool> changes = map.replace(param, {*memory, processes, abort}, narrow({1, 4, 0.75}).data());
+  ASSERT_TRUE(changes && *changes);
+  EXPECT_EQ(masters(1), (std::vector<float>{1.001f, 4.0f, 0.75f}));
+}
