@@ -4,9 +4,8 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
-import os
+import re
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -14,13 +13,9 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from fsdp2_accumulation import micro_step
-from small_net import batches as fsdp2_batches
-from small_net import setup
 from stand_ins import compiler  # noqa: F401
 from step_check import StepCheck, run, tool
 from torch import nn
-from torch.distributed.fsdp import MixedPrecisionPolicy
 
 import spmd
 from spmd.meshes import count_ranks
@@ -317,6 +312,66 @@ def test_scattered_where_it_can_not_be(cache) -> None:
     assert "are read here, and elsewhere before all is added to them" in said and "use accumulate=sharded" in said
 
 
+@pytest.mark.parametrize("in_all", [True, False])
+def test_scattered_with_penalties(cache, in_all: bool) -> None:
+    """The gradient of a penalty is no summand of each rank's: that is said, whichever call has one."""
+    def penalized(model, optimizer, x, y, number: int, every: int):
+        ends = (number + 1) % every == 0
+        for part, targets in zip(x.repeat(4, 1).chunk(2), y.repeat(4).chunk(2)):  # 12 rows for 4 ranks
+            loss = F.cross_entropy(model(part), targets)
+            if ends or in_all:
+                loss = loss + 0.01 * sum(p.square().sum() for p in model.parameters())
+            (loss / every).backward()
+        if ends:
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss
+
+    options = {"mesh": (2, 2), "policy": "class:Linear"}
+    compare(penalized, adamw, {"accumulate": "sharded", **options}, count=6)
+    with pytest.raises(spmd.CompileError) as error:
+        compare(penalized, adamw, {"accumulate": "scattered", **options}, count=6)
+    said, line = str(error.value), penalized.__code__.co_firstlineno + 6  # the backward
+    assert f"test_accumulation.py:{line}: error: accumulate=scattered: here the gradients of unit @unit" in said
+    assert "get a term that is the same on all ranks across, as that of a penalty on parameters is, " + (
+        "and what is left to a later call is a sum" if in_all else "apart from what is left of earlier calls") in said
+    assert "use accumulate=sharded" in said
+
+
+def types_of(step) -> set[tuple[str, str]]:
+    """Kinds and types of the reductions of gradients in the program of the last call."""
+    plan = json.loads(next(Path(step.artifact).glob("*.plan.json")).read_text())
+    return {(c["op"], c["dtype"]) for c in plan["commands"] if c.get("unit") and c["op"] in ("reduce_scatter", "all_reduce")}
+
+
+@pytest.mark.parametrize("precision, dtype, reduced, view", [
+    ("reduce=bf16", torch.float32, "bf16", "global"), ("param=bf16,reduce=f32", torch.float32, "f32", "local"),
+    ("reduce=f32,master=f32", torch.bfloat16, "f32", "local"), ("master=f32", torch.bfloat16, "bf16", "global")])
+def test_scattered_with_other_types(cache, precision: str, dtype: torch.dtype, reduced: str, view: str) -> None:
+    """Within a group and across, sums are taken in the type of the unit; what is added over calls has the parameters'."""
+    flags, step = branches(clear_after)
+    found = []
+    for accumulate in ("sharded", "scattered"):
+        model = network().to(dtype)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        compiled = spmd.compile(step, mesh=(2, 2), view=view, policy="class:Linear", accumulate=accumulate,
+                                precision=precision)
+        losses = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            for number, (x, y) in enumerate(batches(6)):
+                rows = (x.to(dtype).repeat(2, 1), y.repeat(2))
+                losses.append(compiled(model, optimizer, *rows, *flags(number)).float().detach())
+                if number == 1:
+                    assert {p.grad.dtype for p in model.parameters()} == {dtype}
+                    kinds = {"reduce_scatter"} if accumulate == "scattered" else {"reduce_scatter", "all_reduce"}
+                    assert types_of(compiled) == {(kind, reduced) for kind in kinds}
+        assert types_of(compiled) == {("reduce_scatter", reduced), ("all_reduce", reduced)}
+        found.append((torch.stack(losses), [p.detach().float() for p in model.parameters()]))
+    torch.testing.assert_close(*found, rtol=2.0**-6, atol=2.0**-8)
+    assert not torch.equal(found[0][0][:3], found[0][0][3:])
+
+
 def test_written_gradients_that_are_sums_across(cache) -> None:
     """What a loop writes into p.grad between calls is the gradient, whatever the ranks had of it."""
     flags, step = branches(clear_after)
@@ -597,35 +652,6 @@ def test_no_sync_is_told(compiler, around: bool) -> None:
             twin_optimizer.step()
             twin_optimizer.zero_grad()
     torch.testing.assert_close(model.module.state_dict(), twin.state_dict(), rtol=1e-5, atol=1e-6)
-
-
-# -- Beside FSDP2 ------------------------------------------------------------------------------------------------------
-
-def of_fsdp2(store, *arguments: str) -> dict:
-    script = Path(__file__).with_name("fsdp2_accumulation.py")
-    done = subprocess.run([sys.executable, "-W", "ignore", script, *arguments, store], capture_output=True, text=True,
-                          env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"})
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-@pytest.mark.parametrize("sync, options", [
-    ("each", {"view": "local"}), ("last", {"accumulate": "unsharded"}), ("last", {"accumulate": "unsharded", "view": "local"})])
-def test_losses_of_fsdp2(cache, tmp_path, sync: str, options: dict) -> None:
-    calls = 10
-    theirs = of_fsdp2(tmp_path / "store", "2", "bfloat16", sync, str(calls))
-    model, optimizer = setup()
-    policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32)
-    step = spmd.compile(micro_step, ranks=2, policy="class:Block", precision=policy, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", spmd.Remark)
-        ours, reductions = [], []
-        for number, (x, y) in enumerate(fsdp2_batches(calls)):
-            ours.append(step(model, optimizer, x, y, number % 2 == 1).item())
-            reductions.append(sum(c.op == "reduce_scatter" for c in step.trainer.collectives))
-    assert theirs["losses"][-1] < 0.9 * theirs["losses"][0]
-    torch.testing.assert_close(ours, theirs["losses"], rtol=2.0**-7, atol=0)
-    assert reductions == theirs["reductions"] == [3 if sync == "each" or number % 2 else 0 for number in range(calls)]
 
 
 def test_a_gradient_that_is_added_to_and_then_begun_anew(monkeypatch, tmp_path) -> None:

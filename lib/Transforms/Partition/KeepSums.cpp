@@ -37,8 +37,10 @@ private:
   LogicalResult keepResults();
   LogicalResult reduceWhereRead();
   bool isAcross(AllReduceOp op) const { return op.getUnitAttr() && op.getAxes() == step.replicateAxes; }
+  Value sumAcross(Value sum, FlatSymbolRefAttr unit, Location loc);
   Value reduce(Value sum, FlatSymbolRefAttr unit);
   Value getZeroSum(Value value);
+  Operation *findAdditionOfSame(Value value) const;
   void tag(Operation *op) {
     if (segment)
       op->setAttr(kSegmentAttr, segment);
@@ -77,7 +79,7 @@ LogicalResult SumsAcross::takeArguments() {
     argument.setType(withOuter(argument.getType(), AxisState::Outer::partial));
     SmallVector<OpOperand *> uses = llvm::map_to_vector(argument.getUses(), [](OpOperand &use) { return &use; });
     units[argument] = role.getUnit();
-    Value whole = reduce(argument, role.getUnit());
+    Value whole = sumAcross(argument, role.getUnit(), func.getLoc()); // which the first reader will have in its place
     for (OpOperand *use : uses)
       use->set(whole);
   }
@@ -94,13 +96,22 @@ void SumsAcross::simplify() {
       rewriter.replaceOp(select, select.getSelf());
 }
 
+Value SumsAcross::sumAcross(Value sum, FlatSymbolRefAttr unit, Location loc) {
+  Attribute kinds = ReduceKindAttr::get(builder.getContext(), ReduceKind::sum);
+  auto op = AllReduceOp::create(builder, loc, TypeRange{withOuter(sum.getType(), AxisState::Outer::replicated)},
+                                ValueRange{sum}, step.meshRef(), step.replicateAxes, unit, builder.getArrayAttr(kinds));
+  tag(op);
+  return op->getResult(0);
+}
+
+/// The same in the type in which the unit's gradients are reduced.
 Value SumsAcross::reduce(Value sum, FlatSymbolRefAttr unit) {
   Location loc = sum.getDefiningOp() ? sum.getLoc() : func.getLoc();
   auto type = cast<RankedTensorType>(sum.getType());
   Type wire = type.getElementType();
   for (const Unit &each : step.units)
-    if (each.reduceType && ShardUnitOp(each.op).getSymNameAttr() == unit.getAttr())
-      wire = each.reduceType;
+    if (ShardUnitOp(each.op).getSymNameAttr() == unit.getAttr())
+      wire = each.reduceType ? Type(each.reduceType) : each.layout.getDtype();
   auto cast = [&](Value value, Type dtype) -> Value {
     auto own = mlir::cast<RankedTensorType>(value.getType());
     if (own.getElementType() == dtype)
@@ -109,13 +120,7 @@ Value SumsAcross::reduce(Value sum, FlatSymbolRefAttr unit) {
     tag(copy);
     return copy;
   };
-  Value sent = cast(sum, wire);
-  Attribute kinds = ReduceKindAttr::get(builder.getContext(), ReduceKind::sum);
-  auto op =
-      AllReduceOp::create(builder, loc, TypeRange{withOuter(sent.getType(), AxisState::Outer::replicated)},
-                          ValueRange{sent}, step.meshRef(), step.replicateAxes, unit, builder.getArrayAttr(kinds));
-  tag(op);
-  return cast(op->getResult(0), type.getElementType());
+  return cast(sumAcross(cast(sum, wire), unit, loc), type.getElementType());
 }
 
 /// Computes what is linear in sums on the sums, too.
@@ -156,6 +161,32 @@ Value SumsAcross::getZeroSum(Value value) {
   return zeros->getResult(0);
 }
 
+/// A pointwise op that adds its operands.
+static bool isAddition(Operation *op) {
+  auto pointwise = dyn_cast<aten::AtenOpInterface>(op);
+  if (!pointwise || !pointwise.isPointwise())
+    return false;
+  FailureOr<aten::ShardingRule> rule = pointwise.getShardingRule();
+  return succeeded(rule) && rule->linearity == aten::Linearity::additive;
+}
+
+/// Of a value that is computed from sums and is none: the op that adds something else to one; null where another op is
+/// the reason.
+Operation *SumsAcross::findAdditionOfSame(Value value) const {
+  DenseSet<Operation *> seen;
+  for (SmallVector<Value> reached = {value}; !reached.empty();) {
+    Operation *op = reached.pop_back_val().getDefiningOp();
+    if (!op || isa<AllReduceOp>(op) || !seen.insert(op).second)
+      continue;
+    if (llvm::none_of(op->getOperands(), [&](Value operand) { return sums.contains(operand); })) {
+      llvm::append_range(reached, op->getOperands());
+      continue;
+    }
+    return isAddition(op) ? op : nullptr;
+  }
+  return nullptr;
+}
+
 LogicalResult SumsAcross::keepResults() {
   Operation *terminator = func.getBody().front().getTerminator();
   for (OpOperand &operand : terminator->getOpOperands()) {
@@ -166,10 +197,14 @@ LogicalResult SumsAcross::keepResults() {
     Value sum = sums.lookup(operand.get());
     if (!sum)
       sum = getZeroSum(operand.get());
+    FlatSymbolRefAttr unit = sum ? FlatSymbolRefAttr() : cast<ShardAttr>(update.getArg()).getUnit();
+    if (Operation *op = sum ? nullptr : findAdditionOfSame(operand.get()))
+      return op->emitError() << "accumulate=scattered: here the gradients of unit " << unit
+                             << " get a term that is the same on all ranks across, as that of a penalty on parameters "
+                                "is, and what is left to a later call is a sum over them; use accumulate=sharded";
     if (!sum)
       return emitError(operand.get().getLoc())
-             << "accumulate=scattered: what the step leaves in the gradients of unit "
-             << cast<ShardAttr>(update.getArg()).getUnit()
+             << "accumulate=scattered: what the step leaves in the gradients of unit " << unit
              << " is no sum of gradients any more; clear them where the optimizer has stepped (zero_grad()), or use "
                 "accumulate=sharded";
     operand.set(sum);
@@ -197,7 +232,16 @@ LogicalResult SumsAcross::reduceWhereRead() {
     if (llvm::none_of(value.getUsers(), isRead))
       continue;
     FlatSymbolRefAttr unit = units.lookup(sum);
-    auto [first, isNew] = reduced.try_emplace(unit, op);
+    auto [first, isNew] = reduced.try_emplace(unit, *llvm::find_if(value.getUsers(), isRead));
+    if (!isNew && isAddition(first->second)) {
+      InFlightDiagnostic diag = emitError(first->second->getLoc())
+                                << "accumulate=scattered: here the gradients of unit " << unit
+                                << " get a term that is the same on all ranks across, as that of a penalty on "
+                                   "parameters is, apart from what is left of earlier calls or computed behind it, and "
+                                   "both would be all-reduced; use accumulate=sharded";
+      diag.attachNote(op->getLoc()) << "the other is computed here";
+      return diag;
+    }
     if (!isNew) {
       InFlightDiagnostic diag = emitError(op->getLoc())
                                 << "accumulate=scattered: the gradients of unit " << unit
