@@ -233,6 +233,7 @@ def key_of(call: StepCall) -> tuple[list[int], tuple[Any, ...]]:
     """What the model is made of, by identity, and all else that a graph holds: equal for calls that one serves."""
     structure, modes = look_at(call.model)
     groups = tuple(tuple(map(id, group["params"])) for group in call.optimizers.param_groups)
+    groups += tuple(str(dict(option_names(group))) for group in call.optimizers.groups_of_holders)
     return structure, (*call.key(), groups, (modes, call.optimizers.hooks), surroundings(), torch.get_default_dtype())
 
 

@@ -85,7 +85,7 @@ class StepCall:
             found = {id(part.value): part for hook in users_hooks(self.model, self.optimizers)
                      for part in find_optimizers(hook)}
             self._hook_parts = list(found.values())
-        known = {id(part.value) for part in self._optimizer_parts}
+        known = set(map(id, (*self.optimizers.given, *self.optimizers.parts)))
         self._optimizer_parts += [part for part in self._hook_parts if id(part.value) not in known]
         self.optimizers = Optimizers([part.value for part in self._optimizer_parts])
 
@@ -179,7 +179,7 @@ class StepCall:
         leaves = list(self._leaves)
         for slot, tensor in zip(self._batch_slots, batch, strict=True):
             leaves[slot] = tensor
-        swap = {id(old): new for old, new in zip(self.optimizers.parts, (optimizers or self.optimizers).parts)}
+        swap = {id(old): new for old, new in zip(self.optimizers.given, (optimizers or self.optimizers).given)}
         swap[id(self.model)] = model or self.model
         leaves = [swap.get(id(leaf), leaf) for leaf in leaves]
         bound = inspect.BoundArguments(self.signature, pytree.tree_unflatten(leaves, self._spec))

@@ -112,9 +112,7 @@ def hooks_of_all_modules() -> list[dict[int, Callable]]:
 def users_hooks(model: torch.nn.Module, optimizers: Optimizers) -> Iterator[Callable]:
     """The user's hooks of a model, its parameters and its optimizers, and of all modules and optimizers: functions, and
     objects that are called."""
-    tables = [*hooks_of_all_modules(), _global_optimizer_pre_hooks, _global_optimizer_post_hooks]
-    tables += [getattr(optimizer, f"_optimizer_step_{when}_hooks", None) for optimizer in optimizers.parts
-              for when in ("pre", "post")]
+    tables = [*hooks_of_all_modules(), *optimizers.tables_of_hooks()]
     for module in model.modules():
         tables += [getattr(module, f"_{name}_hooks", None)
                    for name in ("forward", "forward_pre", "backward", "backward_pre")]

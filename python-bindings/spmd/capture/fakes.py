@@ -129,9 +129,9 @@ class FakeStep:
                 put_blanks(vars(module), self.blank)
                 for own in (module._parameters, module._buffers):
                     undo.callback(_restore, own, dict(own))
-            for part in self.optimizers.parts:
+            for part in (*self.optimizers.parts, *self.optimizers.holders):
                 undo.callback(_restore, vars(part), dict(vars(part)))
-            for group in self.optimizers.param_groups:
+            for group in (*self.optimizers.param_groups, *self.optimizers.groups_of_holders):
                 undo.callback(_restore, group, dict(group))
             # clip_grad_norm_ and zero_grad choose their foreach form by type: fakes count as what they stand for.
             supported = _foreach_utils._foreach_supported_types
@@ -208,8 +208,17 @@ class FakeStep:
             with self.mode:
                 hyper += (Input("hyper", name, tensor, group=index, value=value)
                           for name, value, tensor in self._scheduled.install(group))
+        shared = {id(part.state): part for part in self.optimizers.parts}
+        for holder in self.optimizers.holders:
+            self._check_without_state(holder)
         for optimizer in self.optimizers.parts:
             initial |= self._install_state(optimizer)
+        for group in self.optimizers.groups_of_holders:
+            group["params"] = [self.fake(p) for p in group["params"]]
+        for holder in self.optimizers.holders:
+            if "state" in vars(holder):
+                part = shared.get(id(holder.state))
+                holder.state = defaultdict(dict) if part is None else part.state
         for index, group in enumerate(self.optimizers.param_groups):
             if group.get("lr") is None:  # the optimizer has a schedule of its own
                 continue
@@ -270,14 +279,21 @@ class FakeStep:
                          if isinstance(value, torch.Tensor)}
         return {name: state_in(name, value, parameter, dtype) for name, value in state.items()}
 
+    def _check_without_state(self, holder: torch.optim.Optimizer) -> None:
+        own = all(holder.state is not part.state for part in self.optimizers.parts)
+        if own and any(isinstance(value, torch.Tensor) for state in holder.state.values() for value in state.values()):
+            raise CaptureError(f"{type(holder).__qualname__} leaves its parameters to the optimizers that it holds, and keeps "
+                               "state of its own beside theirs\n  cure: keep it in the state of an optimizer that it holds, "
+                               "or in buffers of the model")
+
     def all_numbers(self) -> dict[str, Any]:
         """The Python numbers that the optimizers hold, by where."""
         names = {id(self.fake(t)): n[0] for _, t, n in self._tensors.values()}
-        return all_numbers(self.optimizers.parts, lambda key: names.get(id(key), key))
+        return all_numbers((*self.optimizers.parts, *self.optimizers.holders), lambda key: names.get(id(key), key))
 
     def optimizer_numbers(self) -> OptimizerNumbers:
         """Those that the trace begins with."""
-        return OptimizerNumbers.of(self.optimizers.parts, lambda key: self._reals.get(id(key), key),
+        return OptimizerNumbers.of((*self.optimizers.parts, *self.optimizers.holders), lambda key: self._reals.get(id(key), key),
                                    lambda key: key in self._had_state)
 
     def keep_first_state(self) -> None:
@@ -387,6 +403,8 @@ class FakeStep:
                 raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
                                    "  cure: call lr_scheduler.step() after the training step; the learning rate is "
                                    "read from optimizer.param_groups at every call")
+        for holder in self.optimizers.holders:
+            self._check_without_state(holder)
         for name, _ in self.whole.named_parameters():
             self._check_registered("parameter", name)
         for name, _ in self.whole.named_buffers():

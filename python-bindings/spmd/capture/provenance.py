@@ -120,7 +120,7 @@ class ProvenanceMode(TorchDispatchMode):
                 self._modules.pop()
 
         def refuse_other_optimizer(optimizer, *unused):
-            if not any(optimizer is part for part in self._optimizers.parts):
+            if not any(optimizer is known for known in (*self._optimizers.parts, *self._optimizers.holders)):
                 raise CaptureError(f"the step calls step() of a {type(optimizer).__qualname__} that is no argument of it, "
                                    "and that its code does not read from self, a closure or a global\n  cure: pass the "
                                    "optimizer as an argument")

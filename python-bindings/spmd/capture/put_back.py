@@ -28,8 +28,8 @@ def put_back(model: torch.nn.Module, view: torch.nn.Module, optimizers: Optimize
         for restore, state in _generators():
             undo.callback(restore, state)
         undo.callback(_copy_all, [(t, t.detach().clone()) for t in tensors])
-        tables = [*optimizers.param_groups]
-        for part in optimizers.parts:
+        tables = [*optimizers.param_groups, *optimizers.groups_of_holders]
+        for part in (*optimizers.parts, *optimizers.holders):
             tables += [vars(part), part.state, *part.state.values()]
         for module in modules:
             tables += [vars(module), module._parameters, module._buffers, module._modules]

@@ -131,7 +131,7 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     clears once they are used, as the optimizer got them. `gradients`: the ids of parameters whose gradients are there when
     the step begins."""
     functions = [call.train_step, *users_hooks(call.model, call.optimizers), *custom_ops.functions()]
-    known = [call.model, *call.optimizers.parts, *call.batch, *call.model.parameters(), *call.model.buffers()]
+    known = [call.model, *call.optimizers.parts, *call.optimizers.holders, *call.batch, *call.model.parameters(), *call.model.buffers()]
     around = _Surroundings(*candidates(functions, call.model, call.others, known), scheduled)
     reach_pairs(around.reached, call.model)
     fetch_tensors(tensor for _, tensor in around.reached.tensors.values())
