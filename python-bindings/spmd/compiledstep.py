@@ -22,6 +22,7 @@ from .capture.gradients import with_gradient
 from .capture.reached import CompiledFunction, Opaque
 from .capture.result import unwrap
 from .capture.scheduled import read_option
+from .capture.taken import OtherTaken, put_aside
 from .capture.trace import Empty, Output
 from .compiler import plan_of, report_of
 from .initialization import Initialize
@@ -33,7 +34,7 @@ from .overrides import Overrides
 from .planning import Plan, read_plan
 from .precision import Precision
 from .processes import Processes
-from .programs import Need, Program, key_of, options_of
+from .programs import Need, Program, counts_taken, key_of, options_of
 from .randomness import Randomness, follow_counters, read_draws, step_counts, write_draws
 from .remarks import remark
 from .resuming import Checkpoints
@@ -96,6 +97,7 @@ class CompiledStep(CompiledFunction):
         self._current: Program | None = None
         self._live: LiveState | None = None
         self._structure: list[int] | None = None
+        self._left_over: list[tuple[Any, list[Any]]] = []  # of iterators, what a call has taken and no step has used
         self._randomness, self._checkpoints = Randomness(self.__name__), Checkpoints()
         self._valueless: dict[str, Valueless] = {}  # what a lost state has left without a value,
         self._stateless: dict[str, torch.Tensor] = {}  # and without optimizer state
@@ -117,10 +119,28 @@ class CompiledStep(CompiledFunction):
         with self._lock:
             if self._agreement is None:
                 self._join()
-            return self._step(lambda: self._checkpoints.begin(StepCall(self.train_step, args, kwargs,
-                                                                  self._current and self._current.call,
-                                                                  self._precision, writes_batch=True,
-                                                                  asks_batch=self._asks_batch())))
+            first: StepCall | None = None
+            counts: list[tuple[int, bool]] = []
+
+            def make_call() -> StepCall:
+                nonlocal first
+                if first is None:
+                    first = StepCall(self.train_step, args, kwargs, self._current and self._current.call, self._precision,
+                                     writes_batch=True, asks_batch=self._asks_batch(), left=self._left_over)
+                call = first
+                if first.takings:
+                    call = first.taking(counts or counts_taken(first, [self._current, *self._programs]))
+                return self._checkpoints.begin(call)
+
+            try:
+                while True:
+                    try:
+                        return self._step(make_call)
+                    except OtherTaken as other:
+                        counts = other.counts
+            finally:
+                if first is not None and first.takings:
+                    self._left_over = put_aside(first.takings, self._left_over)
 
     def _asks_batch(self) -> bool:
         """Whether one process has the batch that the step means, and not ranks' parts of it."""

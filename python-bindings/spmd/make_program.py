@@ -42,6 +42,8 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
     """Captures and compiles what the call needs, and gives the ranks their state. `rows` is the call with the batch of
     this process."""
     options = need.options
+    if any(ends for _, ends in (taking.count for taking in call.takings)):  # the step may end by that
+        _capture(step, rows, _scheduled(step, options, call.optimizers), need.gradients)
     if step.compiles >= step.max_compiles:
         raise RuntimeError(
             f"{step.__name__} was compiled {step.compiles} times, which is max_compiles; what was new each time:\n"
@@ -51,8 +53,6 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
             "an epoch, pass numbers that change as "
             "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
     why = "" if step._current is None else step._current.what_is_new(call, need)
-    if why:
-        remark(f"{step.__name__} is compiled again: {why}")
     agreement = step._agreement
     together = agreement.processes.together
     seed = agreement.processes.gather_objects(default_seed())[0]
@@ -72,6 +72,8 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
         return package, everything, words, step._units.plan(everything, step.ranks, step._precision)
 
     package, everything, words, plan = together(capture)
+    if why:
+        remark(f"{step.__name__} is compiled again: {why}")
     artifact, package, sizes = _compile_for_sizes(step, full, need, package, words, plan)
     if sizes is None:
         artifact = _compile_once(step, package, words, plan)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 import torch
 from torch.utils import _pytree as pytree
@@ -168,9 +168,6 @@ class Program:
 
 
 @dataclasses.dataclass
-
-
-@dataclasses.dataclass
 class Need:
     """What a call of the step needs, as one process sees it."""
 
@@ -195,6 +192,14 @@ class Need:
         self.restarts |= choice == self._RESTART and not self.starts
         if choice < 0:
             self.program = None
+
+
+def counts_taken(call: StepCall, programs: Iterable[Program | None]) -> list[tuple[int, bool]]:
+    """How much of each of its iterators a call will probably take: as much as that of a program which it may want."""
+    for program in programs:
+        if program is not None and program.call.without_taken == call.without_taken and changed_value(program.baked) is None:
+            return [taking.count for taking in program.call.takings]
+    return [(0, False)] * len(call.takings)
 
 
 def look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:

@@ -28,6 +28,7 @@ from .quick import quickly
 from .reached import CompiledFunction
 from .reference import record_reference
 from .scheduled import Scheduled
+from .taken import OtherTaken
 from .trace import trace, trace_first_step
 from .wrapped import check_not_wrapped
 
@@ -49,7 +50,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
       train_step: ordinary code that calls loss.backward() and optimizer.step(), and returns any pytree; or what
         spmd.compile made of it, whose batch_dims then hold when none are given here.
       args, kwargs: one call's arguments. One of them is the model, one the optimizer; every other tensor, in any
-        pytree, is a batch input; Python values become part of the graph.
+        pytree, is a batch input; Python values become part of the graph. What a step takes from an iterator is taken
+        here, and is batch inputs, too.
       batch_dims: which dim of a batch input counts samples, by its name ("x", "batch.mask"); None for an input that
         all ranks share. Default 0.
       reference: batches (tuples of the arguments other than model and optimizer) that model and optimizer are trained
@@ -101,8 +103,13 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     if dynamic_batch is not None and reference:
         raise CaptureError("a reference is of batches of one size, and the step is for several\n  cure: record it without "
                            "dynamic_batch")
-    package = captured(call) if dynamic_batch is None else \
-        capture_sizes(captured, call, _one_size(dynamic_batch), batch_dims or {})[0]
+    while True:
+        try:
+            package = captured(call) if dynamic_batch is None else \
+                capture_sizes(captured, call, _one_size(dynamic_batch), batch_dims or {})[0]
+            break
+        except OtherTaken as other:
+            call = call.taking(other.counts)
     if kept := [*package.left, *package.grown]:
         raise error_at(kept[0].stack,
                        f"the step keeps a traced value in {kept[0].path!r}, where no artifact puts anything",

@@ -17,6 +17,7 @@ from .code_names import closure_numbers, users_hooks
 from .masters import stepping_masters, wanted_masters
 from .optimizers import Optimizers
 from .parts import Part, find_model, find_optimizers
+from .taken import find_takings, like, with_taken
 from .torch_compiled import original
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
@@ -30,16 +31,18 @@ class StepCall:
     batch input: `batch_names` and `batch` hold their names (the parameter's name, then the path inside it: "x",
     "batch.mask", "pair.0") and values. Anything else is a Python value and stays as it is.
 
-    `last` is an earlier call of the step: what that has found outside of the arguments is read where it was.
+    `last` is an earlier call of the step: what that has found outside of the arguments is read where it was. Iterators
+    among the arguments give nothing until taking() says how much (taken.py); `left` is what was taken too much of which.
     `precision`: in which the model computes, where its own code says nothing else.
     """
 
     def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any],
                  last: StepCall | None = None, precision: Precision | None = None, writes_batch: bool = False,
-                 asks_batch: bool = False):
+                 asks_batch: bool = False, left: Sequence[tuple[Any, list[Any]]] = ()):
         while isinstance(train_step, functools.partial):
             train_step, args, kwargs = train_step.func, (*train_step.args, *args), {**train_step.keywords, **kwargs}
         args, kwargs = _as_modules(args, kwargs)
+        (args, kwargs), self.takings = find_takings((args, kwargs), left)
         self.train_step, self.args, self.kwargs, self.precision = train_step, args, kwargs, precision
         self.asks_batch = asks_batch  # each call can compute what the step's Python asks of the batch
         self.writes_batch = writes_batch  # what the step changes in batch tensors, their owner wants to see
@@ -69,6 +72,16 @@ class StepCall:
             elif type(leaf).__module__ == "numpy" or hasattr(leaf, "__dlpack__"):
                 raise CaptureError(f"argument {'.'.join(map(_key, path))!r} is a {type(leaf).__name__}; "
                                    "pass batches as torch tensors")
+        self.without_taken = self.key() if self.takings else ()  # equal for calls that may take as much
+
+    def taking(self, counts: Sequence[tuple[int, bool]]) -> StepCall:
+        """The call with so many values of each of its iterators, and, where it says so, their end."""
+        for taking, (count, ends) in zip(self.takings, counts, strict=True):
+            taking.take(count, ends)
+        args, kwargs = with_taken((self.args, self.kwargs))
+        call = StepCall(self.train_step, args, kwargs, self, self.precision, self.writes_batch, self.asks_batch)
+        call.takings, call.without_taken = self.takings, self.without_taken
+        return call
 
     def _find_optimizers(self, paths: list[Any], last: StepCall | None) -> list[Part]:
         given = _arguments(paths, torch.optim.Optimizer)
@@ -186,6 +199,8 @@ class StepCall:
         notes = {name: (value, pytree.tree_flatten(value)) for name, value in bound.arguments.items()
                  if isinstance(value, (list, dict))}
         wanted = wanted_masters(model or self.model, self.precision)
+        for taking in self.takings:
+            taking.begin()
         with computing_in(model or self.model, self.precision), stepping_masters(optimizers or self.optimizers, wanted):
             result = self.train_step(*bound.args, **bound.kwargs)
         for name, (value, (before, spec)) in notes.items():
@@ -212,7 +227,7 @@ class StepCall:
             if len(values) > len(names):
                 raise CaptureError(f"a reference batch has {len(values)} values; the step takes {names}")
             given = dict(zip(names, values))
-        arguments = {n: given.get(n, value) for n, value in self._top_level().items()}
+        arguments = {n: like(given.get(n, value), value) for n, value in self._top_level().items()}
         leaves, spec = pytree.tree_flatten(arguments)
         if spec != self._spec:
             raise CaptureError(f"a reference batch is not built like the captured call's {names}")

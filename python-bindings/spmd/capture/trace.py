@@ -49,6 +49,7 @@ from .seeds import SeededGenerators
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
 from .sync_batch_norm import sync_batch_norms
+from .taken import check_taken, check_taken_so_far, has_ended
 from .torch_compiled import traced_through
 from .value_checks import no_value_checks
 
@@ -283,6 +284,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 versions = [tensor._version for tensor in batch]
                 try:
                     returned = call.run(batch)
+                    check_taken(call.takings)
                 finally:
                     for hook in hooks:
                         hook.remove()
@@ -330,6 +332,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 raise fakes.refusals.error
             chosen.check()
         except CaptureError:
+            check_taken_so_far(call.takings)
             owner = fakes.held_owner(stamps.met_foreign)
             if owner is not None and by_tensor is not None:
                 by_tensor.append(owner)
@@ -337,6 +340,9 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 read_left.update(fakes.blanks_met(stamps.met_foreign))
             raise
         except Exception as error:
+            check_taken_so_far(call.takings)
+            if has_ended(call.takings) and fakes.refusals.error is None:
+                raise  # what the step makes of the end of its data, as in eager
             if fakes.blanks and read_left is not None:  # maybe a value was asked for
                 read_left.update(fakes.blanks_met(None))
             error = fakes.refusals.error or error
