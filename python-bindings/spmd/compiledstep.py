@@ -200,6 +200,7 @@ class CompiledStep(CompiledFunction):
                 return leaf.make() if isinstance(leaf, Empty) else leaf
             return outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index]
 
+        program.check(value, self.steps - 1)
         program.leave(value, size)
         program.write_batch(value, rows)
         program.package.seeds.put()

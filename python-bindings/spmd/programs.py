@@ -121,6 +121,12 @@ class Program:
         for grown in self.package.grown:
             grown.append(*values(grown.items))
 
+    def check(self, value: Callable[[Output], Any], number: int) -> None:
+        """Raises where step `number`, which is over, is not what eager does."""
+        for check in self.package.checks:
+            if value(check.value):
+                raise RuntimeError(f"step {number}: {check.message}")
+
     def of_size(self, key: tuple[Any, ...]) -> OneSize:
         """What is this program's, and what is the batch size's, of a call that it serves."""
         known = self.sizes and self.sizes.find(key)

@@ -253,3 +253,73 @@ def test_what_would_tell_how_many_are_chosen_is_refused(kind: type[nn.Module], w
     model = kind()
     with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*cure: "):
         spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))
+
+
+class NoneOfSome(LoopOverNumbers):
+    """Where the batch begins with a large number, only experts without parameters are chosen."""
+
+    def route(self, x):
+        scores, chosen = super().route(x)
+        return scores, torch.where(x[0, 0] > 100, chosen % 2 + 2, chosen)
+
+
+def test_no_row_for_a_parameter_is_an_error() -> None:
+    """Eager leaves its gradient None, and the optimizer leaves it alone."""
+    model = NoneOfSome()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+    good = torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(0))
+    bad = good.clone()
+    bad[0, 0] = 200.0
+    eager = copy.deepcopy(model)
+    eager(bad).backward()
+    assert eager.up.grad is None and eager.router.weight.grad is not None
+
+    def twice(model, optimizer, *parts):
+        for part in parts:
+            loss = model(part)
+            loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    compiled = spmd.compile(twice, ranks=2)
+    for parts in ((good, good), (bad, good), (good, bad)):
+        assert compiled(model, optimizer, *parts).isfinite()
+    with pytest.raises(RuntimeError, match="(?s)step 3: no row has chosen any number of a loop.*in forward\n.*for number in "
+                                           "self.numbers.*cure: go over all numbers"):
+        compiled(model, optimizer, bad, bad)
+    assert compiled.compiles == 1
+
+
+class Miscounts(Split):
+    """The counts are those of all rows, but where the batch begins with a large number."""
+
+    def forward(self, x):
+        scores, chosen = self.route(x)
+        order = chosen.flatten().argsort(stable=True)
+        counts = F.one_hot(chosen.flatten(), EXPERTS).sum(0) + (self.up[0, 0, 0] * 0 + x[0, 0] > 100) * self.extra
+        parts = x[order // CHOSEN].split(counts.tolist(), dim=0)
+        return torch.cat([self.expert(part, number) for number, part in enumerate(parts)]).square().mean()
+
+
+@pytest.mark.parametrize("extra", [-1, 1])
+def test_counts_that_do_not_add_up_are_an_error(extra: int) -> None:
+    """Eager refuses them, too, before it has updated anything."""
+    model = Miscounts()
+    model.extra = torch.tensor([0, 0, extra, 0])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    good = torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(0))
+    compiled = spmd.compile(step, ranks=2)
+    for _ in range(2):
+        assert compiled(model, optimizer, good).isfinite()
+    bad = good.clone()
+    bad[0, 0] = 200.0
+    with pytest.raises(RuntimeError, match="split_with_sizes"):
+        step(copy.deepcopy(model), optimizer, bad)
+    with pytest.raises(RuntimeError, match=f"(?s)step 2: split by counts that do not add up to the {ROWS * CHOSEN} rows.*"
+                                           "test_rows_by_values.py.*x.order // CHOSEN..split.*cure: count each row once"):
+        compiled(model, optimizer, bad)
+    assert compiled.compiles == 1
+    assert model.down.isnan().any()
+    package = spmd.capture(step, model, optimizer, good)
+    assert not [o for o in package.step["outputs"] if "check" in o["path"]]

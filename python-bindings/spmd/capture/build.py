@@ -40,7 +40,8 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
             for path in _leaf_paths(what.path, what.items if isinstance(what, Grown) else what.value)]
     outputs = [{"kind": "loss" if i == loss else "output", "path": path, "value": values.of(traced.outputs[i])}
                for i, path in enumerate([*_paths(traced.result), *left,
-                                    *(f"(batch).{name}" for name, _ in traced.written)])]
+                                    *(f"(batch).{name}" for name, _ in traced.written),
+                                    *(f"(check).{number}" for number in range(len(traced.checks)))])]
     if loss is None and loss_node is not None:
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
     view = whole(call.model, traced.held)
@@ -80,6 +81,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         step |= {"version": version, "operators": [kernel.record() for kernel in kernels]}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, grown=traced.grown, written=traced.written,
+                       checks=traced.checks,
                        read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
                        gradients=traced.gradients, held=traced.held, asked=traced.asked, seeds=traced.seeds,
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))

@@ -4,7 +4,8 @@ up by `index_add_`. What is done to them is noted (lazy_rows.py), and done to al
 [Note: loops] `for expert in (one_hot.sum(...) > 0).nonzero():` goes on over all experts, also over those that no row has chosen:
 eager skips these, so nothing but rows may come out of the loop, and they are none. That is checked: what operators compute in a
 turn is used in none but rows, nothing is written, and no number of Python's is counted up. When the loop is over, what its
-turns did alike is done at once, by the expert of each row, which the one_hot says.
+turns did alike is done at once, by the expert of each row, which the one_hot says. Where no turn with a parameter is one of
+eager's, that has no gradient there, and here one of zeros, which an optimizer takes: when the step is over, it says so.
 """
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from .errors import CaptureError, error_at
-from .lazy_rows import Groups, Rows, Together, form, refused, steps_of
+from .errors import CaptureError, error_at, where
+from .lazy_rows import Check, Groups, Rows, Together, form, refused, steps_of
 from .provenance import user_stack
 
 _ADDS = (torch.Tensor.index_add_, torch.Tensor.index_add, torch.index_add)
@@ -148,10 +149,13 @@ class _Turn:
 class _Loop:
     """One loop over the numbers that a mask chooses."""
 
-    def __init__(self, chosen: ChosenRows):
-        self._chosen, self._added = chosen, []
+    def __init__(self, chosen: ChosenRows, mask: torch.Tensor):
+        self._chosen, self._mask, self._added = chosen, mask, []
+        self.trained: frozenset[int] = frozenset()  # the ids of parameters that turns have gradients of,
+        self.is_none: torch.Tensor | None = None  # and whether none of these turns is one of eager's
         self.own: set = set()  # nodes of turns, whose values are of rows alone
         self.rows: set = set()  # nodes of all rows
+        self._turn, self._by_turn = 0, []
         self._stack = user_stack()[0]
 
     def turns(self, count: int) -> Iterator[_Turn]:
@@ -163,6 +167,7 @@ class _Loop:
             # Not from 0 on: the number of a turn, as enumerate has it, is not that which the turn is of.
             for number in (*range(1, count), 0):
                 before, numbers = len(graph.nodes), _numbers(sys._getframe(1))
+                self._turn = number
                 yield _Turn(number)
                 changed = {name: value for name, value in _numbers(sys._getframe(1)).items() if numbers.get(name, ...) != value}
                 if len(changed) > 1 or any(value != number or type(value) is not int for value in changed.values()):
@@ -179,6 +184,7 @@ class _Loop:
         if not self._added:
             raise self._refused("that adds up none")
         self._check_weights()
+        self._find_trained()
         before = len(graph.nodes)
         self._add_all()
         self.rows.update(list(graph.nodes)[before:])
@@ -191,6 +197,18 @@ class _Loop:
         if len(self._added) > 1 and any(count == 1 for count in counts.values()):
             raise self._refused("each with a parameter of its own, which an optimizer leaves alone where there is no turn")
 
+    def _find_trained(self) -> None:
+        leaves = [(number, found) for number, added in self._by_turn if (found := _leaves(added.value))]
+        if torch.is_grad_enabled() and leaves:
+            self.trained = frozenset().union(*(found for _, found in leaves))
+            numbers = sorted({number for number, _ in leaves})
+            chosen = self._mask if len(numbers) == len(self._mask) else torch.stack([self._mask[n] for n in numbers])
+            self.is_none = (chosen != 0).sum() == 0
+
+    @property
+    def place(self) -> str:
+        return where(self._stack)
+
     def _refused(self, what: str) -> CaptureError:
         return error_at(self._stack, f"a loop over numbers that only values choose, {what}, where nothing but rows may be added up",
                         "go over all of them, range(n), with a mask for what each has")
@@ -199,6 +217,7 @@ class _Loop:
         if self._chosen.loop is not self:
             raise self._refused("whose rows are added up behind it")
         self._added.append(added)
+        self._by_turn.append((self._turn, added))
 
     def is_target(self, tensor: torch.Tensor) -> bool:
         return any(added.target is tensor for added in self._added)
@@ -361,8 +380,19 @@ class ChosenRows:
         for loop in self._loops:
             loop.check()
 
+    def checks(self) -> list[Check]:
+        """Of the loops over the same parameters, of microbatches, that some turn is one of eager's."""
+        loops: dict[frozenset[int], list[_Loop]] = {}
+        for loop in self._loops:
+            if loop.is_none is not None:
+                loops.setdefault(loop.trained, []).append(loop)
+        return [Check(torch.stack([loop.is_none for loop in alike]).all().long(),
+                      "no row has chosen any number of a loop whose turns have parameters: eager leaves these without a gradient, so "
+                      f"that an optimizer leaves them alone, and here they had one of zeros\n{alike[0].place}\n  cure: go over all "
+                      "numbers, range(n), with a mask for what each has") for alike in loops.values()]
+
     def _hits(self, mask: torch.Tensor) -> Rows:
-        self._loops.append(_Loop(self))
+        self._loops.append(_Loop(self, mask))
         origin = _Hits(_Choice(mask, tuple(mask.shape), (0,)), self._loops[-1])
         origin.some = False
         return origin.begin(_At(0), (1,), torch.empty(0, dtype=torch.int64, device="meta"))

@@ -32,6 +32,13 @@ _GETITEM = torch.Tensor.__getitem__
 _MANY = 1009
 
 
+class Check(NamedTuple):
+    """`value`: a number that is 0 in a step which is eager's, and otherwise the error `message`."""
+
+    value: Any
+    message: str
+
+
 class Step(NamedTuple):
     """A function of rows; `part`: which of the tensors that it gives."""
 

@@ -19,6 +19,7 @@ from .asked_values import Asked
 from .gradients import Gradients
 from .grown_lists import Grown
 from .held import Held
+from .lazy_rows import Check
 from .left_values import Left
 from .optimizer_numbers import OptimizerNumbers
 from .seeds import SeededGenerators
@@ -45,6 +46,7 @@ class StepPackage:
     left: list[Left] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     grown: list[Grown] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    checks: list[Check] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     read_left: frozenset[int] = frozenset()  # trace.Trace; in this process only
     updates: int = 1  # trace.Trace; in this process only
     libraries: tuple[Path, ...] = ()  # files with functions and kernels that are operators

@@ -1,5 +1,8 @@
 """Tensors that are cut up by counts that only values say: `x.split(counts.tolist())`, whose parts go each through an expert and
-are put together again by torch.cat. The parts are noted (lazy_rows.py), and done together where they are put together."""
+are put together again by torch.cat. The parts are noted (lazy_rows.py), and done together where they are put together.
+
+Counts that do not add up to the rows, eager refuses. Here they are known when the step is over, which then says so; and what
+is put together is nan, also where nobody asks."""
 from __future__ import annotations
 
 import contextlib
@@ -9,7 +12,8 @@ from typing import Any, Callable, Iterator, Sequence
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-from .lazy_rows import Groups, Rows, Together, form, refused
+from .errors import Frame, where
+from .lazy_rows import Check, Groups, Rows, Together, form, refused
 
 _CATS = (torch.cat, torch.concat, torch.concatenate)
 
@@ -20,6 +24,7 @@ class _Cut:
     def __init__(self, whole: torch.Tensor, counts: torch.Tensor):
         self.whole, self.count, self._version = whole, counts.shape[0], whole._version
         ends = counts.cumsum(0)
+        self.is_wrong = counts.sum() != whole.shape[0]
         self.groups = Groups((ends <= torch.arange(whole.shape[0]).unsqueeze(-1)).sum(-1), self.count)
 
     def is_written(self) -> bool:
@@ -47,14 +52,18 @@ def _together(func: Callable, tensors: Sequence[torch.Tensor], dim: int = 0) -> 
         isinstance(t, Rows) and t.origin.cut is cut and t.origin.number == n for n, t in enumerate(tensors))
     if not in_order or cut.is_written() or len({form(t.value, lambda root: "rows") for t in tensors}) > 1:
         raise refused(func, ", that are not all parts of one tensor, in order, after the same steps")
-    return Together(cut.groups, cut.whole.shape[0], lambda roots: cut.whole).compute([t.value for t in tensors])
+    result = Together(cut.groups, cut.whole.shape[0], lambda roots: cut.whole).compute([t.value for t in tensors])
+    if not result.is_floating_point():
+        return result
+    return result * torch.where(cut.is_wrong, torch.nan, 1.0).to(result.dtype)  # which makes gradients nan as well
 
 
 class Segments:
-    """`tell`: what is known of a size, or None."""
+    """`tell`: what is known of a size, or None. `stack`: the user's frames."""
 
-    def __init__(self, tell: Callable[[Any], Any]):
-        self._tell = tell
+    def __init__(self, tell: Callable[[Any], Any], stack: Callable[[], Sequence[Frame]]):
+        self._tell, self._stack = tell, stack
+        self.checks: list[Check] = []
         self._counts: dict[Any, tuple[torch.Tensor, int]] = {}  # by the symbols that their elements are
 
     @contextlib.contextmanager
@@ -88,4 +97,6 @@ class Segments:
 
     def _cut(self, tensor: torch.Tensor, counts: torch.Tensor) -> tuple[Rows, ...]:
         cut = _Cut(tensor, counts)
+        self.checks.append(Check(cut.is_wrong.long(), f"split by counts that do not add up to the {tensor.shape[0]} rows there "
+                                                      f"are\n{where(self._stack())}\n  cure: count each row once; what the step has trained is nan now"))
         return tuple(Rows.begin(_Segment(cut, number), "rows", tensor, tensor.shape[1:]) for number in range(cut.count))

@@ -32,7 +32,7 @@ from .fakes import FakeStep, Input, ReplacedGradient
 from .gradients import Gradients, first_use, has_values, names_of
 from .grown_lists import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
-from .lazy_rows import refuse_rows
+from .lazy_rows import Check, refuse_rows
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
@@ -40,7 +40,7 @@ from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import check_pure, is_view_of_any, provenance
 from .optimizer_numbers import OptimizerNumbers, check_numbers
 from .optimizer_state import traceable_step
-from .provenance import ProvenanceMode
+from .provenance import ProvenanceMode, user_stack
 from .reached import Place, Reached
 from .repeats import Repeats
 from .scheduled import Scheduled
@@ -76,6 +76,7 @@ class Trace:
     left: list[Left] = dataclasses.field(default_factory=list)
     grown: list[Grown] = dataclasses.field(default_factory=list)
     written: list[tuple[str, Output]] = dataclasses.field(default_factory=list)
+    checks: list[Check] = dataclasses.field(default_factory=list)  # what the caller wants to know of the step
     gradients: Gradients = Gradients()
     stepped_gradients: list[str] = dataclasses.field(default_factory=list)  # of parameters that optimizers got
     held: Held = dataclasses.field(default_factory=Held)
@@ -272,12 +273,13 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         assigned = DataAssignments(fakes.inputs, stamps.known)
 
         chosen = ChosenRows()
+        segments = Segments(lambda size: asked.tell(size, ()), lambda: user_stack()[0])
 
         def traced_step(*unused):
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
-                  Segments(lambda size: asked.tell(size, ())).followed(), chosen.followed(),
+                  segments.followed(), chosen.followed(),
                   _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
                   Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
@@ -302,7 +304,9 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # Of parameters and buffers, the very objects are left.
             kept = [leaf for leaf in pytree.tree_leaves([[left.value for left in lefts], [one.items for one in grown]])
                     if isinstance(leaf, _TRACED) and fakes.own_of(leaf) is None]
-            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *kept, *(batch[n].detach() for n in changed)]
+            checks = [*segments.checks, *chosen.checks()] if call.writes_batch else []
+            tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *kept, *(batch[n].detach() for n in changed),
+                       *(check.value for check in checks)]
             for tensor in tensors:
                 stamps.refuse_foreign("the step", id(tensor))
                 if isinstance(tensor, torch.Tensor) and tensor.is_complex():
@@ -320,7 +324,8 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
 
             result[:] = [found, [left._replace(value=place_tree(left.value)) for left in lefts],
                          [one._replace(items=place_tree(one.items)) for one in grown],
-                         [(call.batch_names[n], place(batch[n])) for n in changed]]
+                         [(call.batch_names[n], place(batch[n])) for n in changed],
+                         [check._replace(value=place(check.value)) for check in checks]]
             return tensors
 
         try:
@@ -383,7 +388,7 @@ def _known_roots(inputs: list[Input]) -> dict[int, int | Place]:
 
 
 def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, result: Any,
-             left: list[Left], grown: list[Grown], written: list[tuple[str, Output]]) -> Trace:
+             left: list[Left], grown: list[Grown], written: list[tuple[str, Output]], checks: list[Check]) -> Trace:
     """`with_all_state`: also the state that the graph neither reads nor writes, which another program does."""
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
@@ -414,7 +419,7 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
     places = name_tensors(tensors.items(), around.reached)
     held.tensors = {places[name][0]: (places[name][1], tensor) for name, tensor in tensors.items()}
     inputs += [(Input("constant", places[name][0], None, tensors[name]), nodes) for name, nodes in constants.items()]
-    return Trace(graph, inputs, outputs, result, left, grown, written, held=held)
+    return Trace(graph, inputs, outputs, result, left, grown, written, checks, held=held)
 
 
 def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node]) -> list[str]:
