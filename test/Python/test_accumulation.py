@@ -251,6 +251,36 @@ def test_scattered_on_meshes(cache, name: str, mesh: tuple, view: str) -> None:
     assert scattered == ([2, 2, 0] if name == "update_apart" else [2, 2, 2])
 
 
+@pytest.mark.parametrize("clips", [False, True])
+@pytest.mark.parametrize("reduce, tolerance", [("bf16", 2.0**-7), ("f32", 2.0**-7), ("f64", 1e-5)])
+def test_scattered_in_another_type(cache, reduce: str, tolerance: float, clips: bool) -> None:
+    """Across, too, gradients are reduced in that type; what a call leaves to a later one keeps its own."""
+    def step(model, optimizer, x, y, ends: bool):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        if ends:
+            if clips:
+                torch.nn.utils.clip_grad_value_(model.parameters(), 0.01)
+            optimizer.step()
+            optimizer.zero_grad()
+        return loss
+
+    model = network()
+    twin, precision = copy.deepcopy(model), f"reduce={reduce}" + ",param=bf16" * (reduce == "f32")
+    optimizers = [torch.optim.SGD(m.parameters(), lr=0.1) for m in (model, twin)]
+    compiled = spmd.compile(step, mesh=(2, 2), policy="class:Linear", accumulate="scattered", precision=precision)
+    before = copy.deepcopy(model.state_dict())
+    for number, (x, y) in enumerate(batches(6)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            compiled(model, optimizers[0], x, y, number % 3 == 2)
+        step(twin, optimizers[1], x, y, number % 3 == 2)
+    assert [across_of(p) for p in compiled._programs] == [0, 2]
+    for name, value in twin.state_dict().items():
+        moved, expected = model.state_dict()[name] - before[name], value - before[name]
+        assert (moved - expected).norm() < 3 * tolerance * expected.norm(), name
+
+
 def packages_over_calls():
     """Of the programs that `update_apart` becomes over three calls: a first microbatch, one that adds to its gradients, and
     the update."""
