@@ -89,7 +89,8 @@ struct ncclComm {
   std::atomic<bool> isCaptured{false}; ///< a graph has calls of it
   /// Where a registration that has begun is going to write; it does when it is asked for.
   std::atomic<Window *> registering{nullptr};
-  int asked = 0;              ///< since then
+  std::atomic<bool> isFinalized{false};
+  int asked = 0;              ///< since one of them
   std::atomic<int> inside{0}; ///< calls that are being made: one at a time
 };
 } // namespace spmd::runtime::nccl
@@ -327,12 +328,13 @@ STANDIN_API Result ncclCommInitRankConfig(Comm *out, int ranks, UniqueId id, int
 STANDIN_API Result ncclCommGetAsyncError(Comm comm, Result *error) {
   ENTER("ncclCommGetAsyncError");
   OneAtATime one(comm, "ncclCommGetAsyncError");
-  if (comm->registering) {
+  if (comm->registering || comm->isFinalized) {
     if (++comm->asked == 1) {
       *error = kInProgress;
       return kSuccess;
     }
-    *comm->registering.exchange(nullptr) = reinterpret_cast<Window>(comm);
+    if (Window *window = comm->registering.exchange(nullptr))
+      *window = reinterpret_cast<Window>(comm);
   }
   *error = comm->shared->joined < comm->ranks ? static_cast<int>(kInProgress) : comm->error.load();
   return kSuccess;
@@ -352,8 +354,18 @@ STANDIN_API Result ncclCommAbort(Comm comm) {
   return kSuccess;
 }
 
+STANDIN_API Result ncclCommFinalize(Comm comm) {
+  ENTER("ncclCommFinalize");
+  OneAtATime one(comm, "ncclCommFinalize");
+  comm->asked = 0;
+  comm->isFinalized = true;
+  return comm->blocks ? kSuccess : kInProgress;
+}
+
 STANDIN_API Result ncclCommDestroy(Comm comm) {
   ENTER("ncclCommDestroy");
+  if (!comm->blocks && (!comm->isFinalized || comm->asked < 2))
+    standInReport("nccl: ncclCommDestroy before ncclCommFinalize is complete, of a communicator that does not block");
   comm->aborted = true;
   drop(comm);
   return kSuccess;

@@ -213,6 +213,7 @@ struct NcclGroup::End final : public Communicator {
   std::shared_ptr<const Gpu> gpu;
   nccl::Comm comm = nullptr;
   nccl::Window window = nullptr; ///< of the arena
+  nccl::Result finalizing = nccl::kSuccess;
   std::timed_mutex mutex;
 };
 
@@ -221,13 +222,25 @@ NcclGroup::NcclGroup() = default;
 NcclGroup::~NcclGroup() {
   for (std::thread &abort : aborts)
     abort.join();
-  for (std::unique_ptr<End> &end : ends) {
-    if (!end->comm || isAborted || !end->gpu->use().ok())
-      continue;
-    if (end->window)
-      (void)end->finish([&] { return library->ncclCommWindowDeregister(end->comm, end->window); });
-    (void)library->ncclCommDestroy(end->comm);
-  }
+  auto forEnds = [&](auto visit) {
+    for (std::unique_ptr<End> &end : ends)
+      if (end->comm && !isAborted && end->gpu->use().ok())
+        visit(*end);
+  };
+  // What all of a communicator do begins everywhere before it is waited for anywhere.
+  forEnds([&](End &end) {
+    if (end.window)
+      (void)end.finish([&] { return library->ncclCommWindowDeregister(end.comm, end.window); });
+    end.finalizing = end.alone([&] { return library->ncclCommFinalize(end.comm); });
+  });
+  forEnds([&](End &end) {
+    auto deadline = std::chrono::steady_clock::now() + timeout;
+    while (end.finalizing == nccl::kInProgress && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+      end.finalizing = end.state();
+    }
+    (void)(end.finalizing == nccl::kSuccess ? library->ncclCommDestroy(end.comm) : library->ncclCommAbort(end.comm));
+  });
 }
 
 Communicator &NcclGroup::endpoint(int64_t rank) { return *ends[here.indexOf(rank)]; }

@@ -62,6 +62,7 @@ struct Config {
   X(ncclGetVersion, (int *version))                                                                                    \
   X(ncclGetUniqueId, (UniqueId * id))                                                                                  \
   X(ncclCommInitRankConfig, (Comm * comm, int ranks, UniqueId id, int rank, Config *config))                           \
+  X(ncclCommFinalize, (Comm comm))                                                                                     \
   X(ncclCommDestroy, (Comm comm))                                                                                      \
   X(ncclCommAbort, (Comm comm))                                                                                        \
   X(ncclCommGetAsyncError, (Comm comm, Result * error))                                                                \
