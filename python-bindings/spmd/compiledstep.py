@@ -6,6 +6,7 @@ import functools
 import shutil
 import tempfile
 import threading
+import weakref
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -15,7 +16,7 @@ from torch.utils import _pytree as pytree
 
 from .agreement import StepAgreement
 from .arrays import to_torch
-from .batch_sizes import Dynamic
+from .batch_sizes import Dynamic, OneSize
 from .capture import StepPackage
 from .capture.call import StepCall, name_of, takes
 from .capture.gradients import with_gradient
@@ -27,6 +28,7 @@ from .capture.trace import Empty, Output
 from .compiler import plan_of, report_of
 from .initialization import Initialize
 from .interrupts import uninterrupted
+from .late import LateOutputs
 from .livestate import LiveState, Valueless
 from .make_program import make_program, save_tensors, served_too
 from .native import FAILED
@@ -179,7 +181,9 @@ class CompiledStep(CompiledFunction):
             trainer.set_hyper(name, group, float(read_option(groups[group], name)))
         with uninterrupted():
             try:
-                arrays = trainer.run(rows.batch if size.rows is None else program.sizes.batch(rows, size))
+                trainer.issue(rows.batch if size.rows is None else program.sizes.batch(rows, size))
+                late = self._late_outputs(program, size)
+                arrays = None if late else trainer.results()
             except RunError as error:
                 if error.code == FAILED:
                     live.lose(error, self.steps)
@@ -193,7 +197,7 @@ class CompiledStep(CompiledFunction):
             arrays = program.sizes.outputs(arrays, size)
         if self.check_finite:
             self._check_finite(arrays, trainer)
-        outputs = [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
+        outputs = late or [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
 
         def value(leaf: Any) -> Any:
             if not isinstance(leaf, Output):
@@ -206,6 +210,22 @@ class CompiledStep(CompiledFunction):
         program.package.seeds.put()
         return unwrap(pytree.tree_map(value, size.result,
                                       is_leaf=lambda leaf: isinstance(leaf, (Empty, Output))))
+
+    def _late_outputs(self, program: Program, size: OneSize) -> list[torch.Tensor] | None:
+        """What the step gives, where nothing looks at it in this call and the runtime keeps it for a later look."""
+        trainer, package = program.trainer, program.package
+        if self.check_finite or size.rows is not None or package.written or size.left or package.grown \
+                or not trainer.outputs or any(trainer.steps_kept(n) == 1 for n in range(len(trainer.outputs))) \
+                or trainer.looks_at_rows or trainer.collectives:  # a hang is to name its collective
+            return None
+        lose = weakref.WeakMethod(self._lose_later)
+        trainer.on_failure = lambda error: (method := lose()) and method(error)
+        return LateOutputs(trainer, self._lock, trainer.on_failure).tensors()
+
+    def _lose_later(self, error: RunError) -> None:
+        """A step has failed after the call of it returned."""
+        if self._live is not None and self._live.lost is None:
+            self._live.lose(error, self.steps - 1)
 
     def _check_finite(self, arrays: list[np.ndarray], trainer: Trainer) -> None:
         """Raises when the loss is not finite, which Python sees once the step is over."""

@@ -2,7 +2,7 @@
 
 [Note: live state] Between two compiled steps a tensor of the model or the optimizer is in one of two states.
 
-  away   the ranks have the value. The tensor's class is a subclass (made by _away_class) whose __torch_function__ sees
+  away   the ranks have the value. The tensor's class is a subclass (made by away_class) whose __torch_function__ sees
          every use, whether by PyTorch, pickle, copy, numpy or an optimizer; the first one fetches the value and gives
          the tensor its own class back. So nothing is copied that nobody looks at, and nothing that was looked at is
          old.
@@ -124,7 +124,7 @@ class Slot:
         return tuple(self.tensor.shape) == self.info.shape and DTYPES.get(self.tensor.dtype) == self.info.dtype
 
     def go_away(self) -> None:
-        self.tensor.__class__ = _away_class(type(self.tensor))
+        self.tensor.__class__ = away_class(type(self.tensor))
         self.tensor._spmd_slot = self
         self.is_here = False
 
@@ -650,7 +650,7 @@ def _reduce_ex(self: torch.Tensor, protocol: int) -> Any:
 _away_classes: dict[type, type] = {}
 
 
-def _away_class(kind: type) -> type:
+def away_class(kind: type) -> type:
     """The class that a tensor of class `kind` has while it is away."""
     if kind not in _away_classes:
         _away_classes[kind] = type(kind)(kind.__name__, (kind,), {

@@ -106,6 +106,8 @@ _FUNCTIONS = {
     "spmd_is_tensor_whole": (c_int32, [_TRAINER, c_char_p, c_char_p]),
     "spmd_copy_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, c_int64, _STATUS]),
     "spmd_read_output": (c_int32, [_TRAINER, c_size_t, c_void_p, c_size_t, _STATUS]),
+    "spmd_read_output_ago": (c_int32, [_TRAINER, c_size_t, c_int64, c_void_p, c_size_t, _STATUS]),
+    "spmd_steps_kept": (c_int64, [_TRAINER, c_size_t]),
     "spmd_read_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
     "spmd_write_tensor": (c_int32, [_TRAINER, c_char_p, c_char_p, c_void_p, c_size_t, _STATUS]),
     "spmd_save": (c_int32, [_TRAINER, c_char_p, c_int32, _STATUS]),

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import atexit
 import collections
+import contextlib
 import ctypes
 import dataclasses
+import functools
 import json
 import os
 import sys
@@ -103,6 +105,11 @@ class Trainer:
         self._handle = ctypes.c_void_p()
         self._process, self._at_exit = os.getpid(), None
         self._place: tuple[native.Place, int] | None = None
+        self.issued = 0  # steps
+        self.on_failure: Callable[[RunError], None] | None = None  # told where a read finds that a step has failed
+        self._unread: collections.deque[tuple[int, Callable[[], None]]] = collections.deque()
+        if shares is not None:
+            shares._read_now(0)  # its ranks may start anew
         self._lent: collections.deque = collections.deque(maxlen=_STEPS_AHEAD + 1)  # by step, what it may still read
         self._library = native.load(library or find_runtime())
         options = native.Options()
@@ -155,6 +162,7 @@ class Trainer:
         if os.getpid() != self._process:
             raise RuntimeError(f"the ranks are threads of process {self._process}, which this one was forked from; "
                                "load the artifact in the process that trains")
+        self._read_now(_STEPS_AHEAD)
         where = [devices.place_of(value) for value in batch]
         if any(where) and self._own_place()[0].kind != devices.HOST:
             self._issue_on(batch, where, stream)
@@ -165,6 +173,7 @@ class Trainer:
             _describe(tensor, array.ctypes.data, dtype, array.shape)
         self._lent.append(None)
         self._call("spmd_step", self._open(), tensors, len(arrays))
+        self.issued += 1
 
     def _issue_on(self, batch: Sequence[Any], where: Sequence[tuple[int, int] | None], stream: int | None) -> None:
         """A step with tensors on a GPU."""
@@ -187,6 +196,7 @@ class Trainer:
         # is over, as it is when so many have been issued after it.
         self._lent.append(kept if stream == own else None)
         self._call("spmd_step_on", self._open(), tensors, places, len(batch), stream)
+        self.issued += 1
 
     def _own_place(self) -> tuple[native.Place, int]:
         """Where the one rank of this process computes, and a stream there for those who have none."""
@@ -196,11 +206,40 @@ class Trainer:
             self._place = place, stream.value
         return self._place
 
-    def results(self) -> list[np.ndarray]:
-        """The outputs of the latest step, which this waits for."""
-        outputs = [self._read("spmd_read_output", info, number) for number, info in enumerate(self.outputs)]
-        self._lent.clear()
+    def results(self, ago: int = 0) -> list[np.ndarray]:
+        """The outputs of the step `ago` before the latest, which this waits for and for no later one: on GPUs those of up to
+        eight steps are kept (`steps_kept`).
+
+        Raises:
+          RunError: they are not kept; or a step up to that one has failed.
+        """
+        outputs = [self.result(number, ago) for number in range(len(self.outputs))]
+        if not ago:
+            self._lent.clear()
         return outputs
+
+    def result(self, number: int, ago: int = 0) -> np.ndarray:
+        """One of them."""
+        key = ("spmd_read_output_ago", number, ago) if ago else ("spmd_read_output", number)
+        return self._read(key[0], self.outputs[number], *key[1:])
+
+    def read_later(self, read: Callable[[], None]) -> None:
+        """`read` is called before what the latest step gave is overwritten, and before the trainer is closed."""
+        self._unread.append((self.issued - 1, read))
+
+    def _read_now(self, kept: int) -> None:
+        """Reads what of the last `kept` steps and one that is issued now is the oldest."""
+        while self._unread and self.issued - self._unread[0][0] >= kept:
+            self._unread.popleft()[1]()
+
+    @functools.cached_property
+    def looks_at_rows(self) -> bool:
+        """Whether steps look at row numbers that they compute: a bad one is an error when the step is over."""
+        return any(command.op == "check_index" for command in self.commands())
+
+    def steps_kept(self, number: int = 0) -> int:
+        """Of how many of the last steps an output can be read."""
+        return self._library.spmd_steps_kept(self._open(), number)
 
     def copy_output(self, number: int, out: Any, *, stream: int | None = None) -> None:
         """Copies an output of the latest step to `out`, a tensor on the GPU of the one rank of this process, without the
@@ -243,7 +282,7 @@ class Trainer:
         bytes_ = int(np.prod(info.shape, dtype=np.int64)) * np.dtype(NUMPY[info.dtype]).itemsize
         self._call(function, self._open(), *key, to.data, bytes_, own if known is None else known)
 
-    def _torch_outputs(self, batch: Sequence[Any]) -> tuple[list[Any], Any]:
+    def torch_results(self, batch: Sequence[Any]) -> tuple[list[Any], Any]:
         """The outputs of the latest step as torch tensors, and where: on the GPU of the batch, of which it is not waited
         for, else on the host."""
         device = next((value.device for value in batch if is_torch(value) and value.is_cuda), None)
@@ -275,7 +314,7 @@ class Trainer:
         self.issue(values)
         convert: Callable[[np.ndarray, str], Any] = lambda array, dtype: array
         if any(map(is_torch, values)):
-            outputs, device = self._torch_outputs(values)
+            outputs, device = self.torch_results(values)
             convert = lambda array, dtype: to_torch(array, dtype).to(device or "cpu")
         else:
             outputs = self.results()
@@ -386,6 +425,8 @@ class Trainer:
     def close(self) -> None:
         """Ends the ranks and frees their memory; the trainer cannot be used afterwards."""
         if self._handle and os.getpid() == self._process:  # a forked child has no ranks to end
+            with contextlib.suppress(RunError):
+                self._read_now(0)
             self._library.spmd_close(self._handle)
         self._handle = ctypes.c_void_p()
 
@@ -421,7 +462,12 @@ class Trainer:
         if array.shape != info.shape or array.dtype != NUMPY[info.dtype]:
             raise ValueError(f"{info.state} {info.name!r} is {info.dtype}{list(info.shape)}, not "
                              f"{array.dtype}{list(array.shape)}")
-        self._call(function, self._open(), *key, array.ctypes.data, array.nbytes)
+        try:
+            self._call(function, self._open(), *key, array.ctypes.data, array.nbytes)
+        except RunError as error:
+            if error.code == native.FAILED and self.on_failure is not None:
+                self.on_failure(error)
+            raise
         return array
 
     def _infos(self, what: str, function: str) -> list[TensorInfo]:

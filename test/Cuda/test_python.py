@@ -63,3 +63,27 @@ def test_row_numbers_that_the_step_computes(view: str) -> None:
     assert "error 3" in error and where in error and "row_numbers.py:21" in error
     assert "error 2" in late and where + "; GPUs go on with the nearest row" in late and "row_numbers.py:21" in late
     assert (kept, after) == ("kept", last)
+
+
+def test_losses_are_waited_for_when_they_are_read(tmp_path) -> None:
+    """Of one rank a call returns when its step is issued: whatever is used of what it gave, and whenever, has the value that it
+    has on the CPU; not with check_finite, which looks at it."""
+    script = SCRIPT.parent / "late_losses.py"
+
+    def run(prefix, target, how, *options) -> tuple[list[str], str]:
+        done = subprocess.run([*map(str, prefix), sys.executable, str(script), target, how, *options], capture_output=True, text=True,
+                              timeout=300, env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.splitlines(), done.stderr
+
+    standins, log = (SOURCE / "scripts" / "with-standins",), tmp_path / "calls"
+    expected = {how: run((), "emulate:sm_90", how, "--epilogues=none") for how in ("each", "some")}
+    assert len(expected["each"][0]) == 21 and "read at once" in expected["each"][1]
+    for how in ("each", "end", "some"):
+        found, said = run((*standins, f"--log={log}", "schedule=random:5"), "cuda:sm_90", how, "--emulation", "--epilogues=none")
+        assert found == expected["some" if how == "some" else "each"][0], how
+        assert said.splitlines()[-1:] == ["late"], said
+    found, said = run(standins, "cuda:sm_90", "finite", "--emulation", "--epilogues=none")
+    assert found == expected["each"][0] and "read at once" in said
+    found, _ = run((*standins, "fail=cuGraphLaunch:9:700"), "cuda:sm_90", "fails", "--emulation", "--epilogues=none")
+    assert found[0].startswith("error") and "cuGraphLaunch" in found[0] and found[1] == "lost", found

@@ -141,6 +141,59 @@ def test_a_step_is_a_few_calls(expected, folder) -> None:
     assert counts["cuMemcpyDtoHAsync"] == 1, "outputs are another"
 
 
+def test_what_older_steps_gave_can_be_read(folder, tmp_path) -> None:
+    """Of the last eight, in any order, by ranks of one process and of two, also when later ones are not over; of the CPU
+    only the last."""
+    script = tmp_path / "script.py"
+    script.write_text(f"""
+import os, sys
+sys.path.insert(0, {str(SOURCE / "python-bindings")!r})
+import numpy, spmd
+world, rank = int(os.environ.get("WORLD_SIZE", 1)), int(os.environ.get("RANK", 0))
+def batch(trainer, step):
+    made = [numpy.random.default_rng(step).integers(0, 5, info.shape) for info in trainer.inputs]
+    return [array[rank * len(array) // world:(rank + 1) * len(array) // world] for array in made]
+with spmd.load(sys.argv[1]) as trainer:
+    expected = [trainer.run(batch(trainer, step)) for step in range(12)]
+with spmd.load(sys.argv[1]) as trainer:
+    for step in range(12):
+        trainer.issue(batch(trainer, step))
+    kept = trainer.steps_kept()
+    for ago in (*range(kept - 1, -1, -1), 1):
+        if ago < kept:
+            assert trainer.results(ago) == expected[11 - ago], ago
+    try:
+        trainer.results(kept)
+    except spmd.RunError as error:
+        print(f"{{kept}}: {{error}}", flush=True)
+""")
+    cuda, emulated = compile_pair(folder, TINY, 2, "--policy=class:Block")
+    said = "8: output 0 of the step 8 before the latest: that of the last 8 steps can be read\n"
+    for settings in ((), ("schedule=lifo",)):
+        assert call(STANDINS, *settings, sys.executable, script, cuda) == said
+    torchrun = pathlib.Path(sys.executable).parent / "torchrun"
+    assert call(STANDINS, torchrun, "--standalone", "--nproc-per-node=2", script, cuda) == 2 * said
+    assert call(sys.executable, script, emulated) == \
+        "1: output 0 of the step 1 before the latest: it is read before the next step is issued\n"
+
+
+def test_losses_are_read_behind_the_device(folder, tmp_path) -> None:
+    """spmd-run issues steps whose losses it has not read, and prints and logs all of them in order; also those before a step
+    that fails."""
+    cuda, emulated = compile_pair(folder, TINY, 1)
+    plain = call(BIN / "spmd-run", emulated, "--steps=12")
+    losses = re.findall(r"^ +\d+ +[0-9.]+", plain, re.MULTILINE)
+    log = tmp_path / "calls"
+    found = call(STANDINS, f"--log={log}", BIN / "spmd-run", cuda, "--steps=12", f"--log={tmp_path / 'log.jsonl'}")
+    assert re.findall(r"^ +\d+ +[0-9.]+", found, re.MULTILINE) == losses and len(losses) == 12
+    assert [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()] == list(range(12))
+    done = subprocess.run([str(STANDINS), "fail=cuGraphLaunch:8:700", str(BIN / "spmd-run"), str(cuda), "--steps=12"], text=True,
+                          capture_output=True, env={**os.environ, "SPMD_BUILD": str(BIN.parent)}, timeout=300)
+    # The first step is no graph.
+    assert done.returncode == 3 and "cuGraphLaunch" in done.stderr, done.stdout + done.stderr
+    assert re.findall(r"^ +\d+ +[0-9.]+", done.stdout, re.MULTILINE) == losses[:8], done.stdout
+
+
 def test_the_host_takes_little_time(folder) -> None:
     """What it does for a step beside a device that has always finished; the least of many, since the machine is shared."""
     artifact, seconds = compile_pair(folder, NANO, 1, "--epilogues=bias,residual")[0], folder / "seconds"

@@ -47,10 +47,15 @@ class InterpretingTrainer:
     def set_hyper(self, name: str, group: int, value: float) -> None:
         self._run.state[self._hyper[name, group]] = torch.tensor(value, dtype=torch.float64)
 
-    def run(self, batch) -> list[np.ndarray]:
+    def issue(self, batch) -> None:
         self.log.append("run")
-        outputs = self._run(dict(zip(self._batch, batch)))
-        return [o.detach().numpy().copy() if isinstance(o, torch.Tensor) else np.array(o) for o in outputs]
+        self._given = self._run(dict(zip(self._batch, batch)))
+
+    def results(self) -> list[np.ndarray]:
+        return [o.detach().numpy().copy() if isinstance(o, torch.Tensor) else np.array(o) for o in self._given]
+
+    def steps_kept(self, number: int) -> int:
+        return 1
 
     def _tensor(self, state: str, name: str) -> torch.Tensor:
         if state == "constant":

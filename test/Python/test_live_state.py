@@ -412,7 +412,7 @@ def fail(code: int, message: bytes):
 
 def test_a_refused_batch_leaves_the_state(pair, monkeypatch) -> None:
     with monkeypatch.context() as context:
-        context.setattr(pair.compiled.trainer, "run", fail(native.BAD_INPUT, b"value 65 is not a row id"))
+        context.setattr(pair.compiled.trainer, "issue", fail(native.BAD_INPUT, b"value 65 is not a row id"))
         with pytest.raises(spmd.RunError, match="65"):
             pair.compiled(pair.model, pair.optimizer, *pair.batch)
         pair.model.first.bias.data.fill_(0.5)
@@ -425,7 +425,7 @@ def test_a_failed_step_loses_the_state_and_says_so(pair, monkeypatch, tmp_path) 
     torch.save({"model": pair.model.state_dict(), "optimizer": pair.optimizer.state_dict()}, tmp_path / "checkpoint")
     pair.model.first.bias.sum()
     with monkeypatch.context() as context:
-        context.setattr(pair.compiled.trainer, "run", fail(native.FAILED, b"rank 1 exited at command 7"))
+        context.setattr(pair.compiled.trainer, "issue", fail(native.FAILED, b"rank 1 exited at command 7"))
         with pytest.raises(spmd.RunError, match="rank 1 exited"):
             pair.compiled(pair.model, pair.optimizer, *pair.batch)
     for read in (lambda: pair.model.first.bias.sum(), pair.model.state_dict, lambda: pair.model(pair.batch[0]),
@@ -447,7 +447,7 @@ def test_after_a_lost_state_the_optimizer_begins_anew_where_it_was_never_read(pa
     """What the ranks alone knew is gone: no tensor is left that never had a value."""
     values = {name: tensor.clone() for name, tensor in pair.model.state_dict().items()}  # the last that are read
     with monkeypatch.context() as context:
-        context.setattr(pair.compiled.trainer, "run", fail(native.FAILED, b"rank 1 exited at command 7"))
+        context.setattr(pair.compiled.trainer, "issue", fail(native.FAILED, b"rank 1 exited at command 7"))
         with pytest.raises(spmd.RunError, match="rank 1 exited"):
             pair.compiled(pair.model, pair.optimizer, *pair.batch)
     pair.compiled.reset()
@@ -461,7 +461,7 @@ def test_after_a_lost_state_the_optimizer_begins_anew_where_it_was_never_read(pa
 
 def failed(pair, monkeypatch) -> None:
     with monkeypatch.context() as context:
-        context.setattr(pair.compiled.trainer, "run", fail(native.FAILED, b"rank 1 exited at command 7"))
+        context.setattr(pair.compiled.trainer, "issue", fail(native.FAILED, b"rank 1 exited at command 7"))
         with pytest.raises(spmd.RunError, match="rank 1 exited"):
             pair.compiled(pair.model, pair.optimizer, *pair.batch)
 
@@ -504,7 +504,7 @@ def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch, request) 
     # A shell starts what runs in the background with the signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     request.addfinalizer(lambda: signal.signal(signal.SIGINT, before))
-    run, read = pair.compiled.trainer.run, pair.compiled.trainer.read
+    run, read = pair.compiled.trainer.issue, pair.compiled.trainer.read
 
     def interrupted(function):
         def call(*args, **kwargs):
@@ -517,7 +517,7 @@ def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch, request) 
     for p in (pair.model.first.weight, pair.twin.first.weight):
         p.data.mul_(0.5)  # here, and to go to the ranks
     with monkeypatch.context() as context:
-        context.setattr(pair.compiled.trainer, "run", interrupted(run))
+        context.setattr(pair.compiled.trainer, "issue", interrupted(run))
         with pytest.raises(KeyboardInterrupt):
             pair.compiled(pair.model, pair.optimizer, *pair.batch)
     train_step(pair.twin, pair.twin_optimizer, *pair.batch)

@@ -18,10 +18,10 @@ Expected<size_t> spmd::runtime::findLoss(const Manifest &manifest) {
   return static_cast<size_t>(loss - outputs.begin());
 }
 
-Expected<double> spmd::runtime::readLoss(const Trainer &trainer, size_t index) {
+Expected<double> spmd::runtime::readLoss(const Trainer &trainer, size_t index, int64_t ago) {
   DType dtype = trainer.manifest().outputs[index].dtype;
   alignas(8) char value[8];
-  if (Status status = trainer.readOutput(index, value, static_cast<size_t>(sizeOf(dtype))); !status.ok())
+  if (Status status = trainer.readOutput(index, value, static_cast<size_t>(sizeOf(dtype)), ago); !status.ok())
     return status;
   return loadAsDouble(value, dtype, 0);
 }

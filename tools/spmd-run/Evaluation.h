@@ -13,8 +13,8 @@ namespace spmd::runtime {
 
 /// Index of the step's loss among its outputs.
 Expected<size_t> findLoss(const Manifest &manifest);
-/// The loss of the latest step.
-Expected<double> readLoss(const Trainer &trainer, size_t index);
+/// The loss of the step `ago` before the latest.
+Expected<double> readLoss(const Trainer &trainer, size_t index, int64_t ago = 0);
 
 /// A captured step that evaluates: an artifact of its own, which gets the parameters and buffers of the one that trains.
 class Evaluation {

@@ -4,7 +4,7 @@
 #include "CheckFinite.h"
 #include "spmd/Runtime/Core/Text.h"
 
-#include <chrono>
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -211,7 +211,18 @@ Status TrainingRun::save() {
 
 Status TrainingRun::finishSave(bool waits) { return beside ? announce(beside->finish(waits)) : Status::success(); }
 
-Status TrainingRun::step(int64_t number) {
+size_t TrainingRun::behind() const {
+  constexpr int64_t kMost = 4; // of which the device has enough to do
+  const std::vector<Command> &commands = trainer->artifact().plan.commands;
+  // A row number that is bad is an error of the step that has it. And of steps that are issued ahead a device does not
+  // say which collective they hang in (CudaExecutor::look).
+  bool isLookedAt = arguments->checkFinite || std::any_of(commands.begin(), commands.end(), [](const Command &command) {
+                      return command.is<CheckIndexCommand>() || command.is<CollectiveCommand>();
+                    });
+  return isLookedAt ? 0 : static_cast<size_t>(std::min(kMost, trainer->stepsKept(loss) - 1));
+}
+
+Status TrainingRun::issue(int64_t number) {
   int64_t recorded = reference ? number % reference->steps() : 0;
   if (reference)
     batch = reference->batch(recorded);
@@ -221,28 +232,49 @@ Status TrainingRun::step(int64_t number) {
     status = data->batch(number, batch);
   if (!status.ok())
     return status;
-  auto begin = std::chrono::steady_clock::now();
+  Issued step;
+  step.number = number;
+  step.begin = std::chrono::steady_clock::now();
   if (status = trainer->step(batch.data(), batch.size()); !status.ok())
     return status;
-  Expected<double> value = readLoss(*trainer, loss);
-  if (!value)
-    return value.error();
-  RunRecord record;
-  record.step = number;
-  record.loss = *value;
-  record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  record.itemsPerSecond = static_cast<double>(items) / record.seconds;
-  for (size_t i = 0; i < trainer->manifest().hyper.size() && !record.rate; ++i)
+  for (size_t i = 0; i < trainer->manifest().hyper.size() && !step.rate; ++i)
     if (trainer->manifest().hyper[i].name == "lr")
-      record.rate = trainer->hyperValue(i);
-  if (!all.empty() || steps == number + 1)
-    seconds += record.seconds;
-  all.push_back(record.loss);
-  state.step = number + 1;
-  // Past the recorded steps batches repeat, but eager losses do not.
-  print(record, reference && number < reference->steps() ? reference->loss(number) : std::nullopt);
-  showProgress(number);
-  return log.write(record);
+      step.rate = trainer->hyperValue(i);
+  issued.push_back(step);
+  return Status::success();
+}
+
+Status TrainingRun::finish(size_t most) {
+  while (issued.size() > most) {
+    Expected<double> value = readLoss(*trainer, loss, static_cast<int64_t>(issued.size()) - 1);
+    if (!value)
+      return value.error();
+    Issued step = issued.front();
+    issued.pop_front();
+    auto now = std::chrono::steady_clock::now();
+    RunRecord record;
+    record.step = step.number;
+    record.loss = *value;
+    record.rate = step.rate;
+    record.seconds = std::chrono::duration<double>(now - std::max(step.begin, lastRead)).count();
+    record.itemsPerSecond = static_cast<double>(items) / record.seconds;
+    lastRead = now;
+    if (!all.empty() || steps == step.number + 1)
+      seconds += record.seconds;
+    all.push_back(record.loss);
+    state.step = step.number + 1;
+    // Past the recorded steps batches repeat, but eager losses do not.
+    print(record, reference && step.number < reference->steps() ? reference->loss(step.number) : std::nullopt);
+    showProgress(step.number);
+    if (Status status = log.write(record); !status.ok())
+      return status;
+  }
+  return Status::success();
+}
+
+Status TrainingRun::finishBefore(Status failure) {
+  (void)finish(0); // ends at the first that has no loss
+  return failure;
 }
 
 Status TrainingRun::train() {
@@ -257,15 +289,18 @@ Status TrainingRun::train() {
   if (folder)
     std::signal(SIGTERM, [](int) { isAskedToEnd = 1; });
   for (int64_t number = first; number < steps; ++number) {
-    if (Status status = step(number); !status.ok())
+    if (Status status = issue(number); !status.ok())
+      return finishBefore(std::move(status));
+    bool isLast = number + 1 == steps;
+    auto isDue = [&](int64_t every) { return isLast || (every && (number + 1) % every == 0); };
+    bool evaluates = evaluation && isDue(arguments->evalEvery);
+    if (Status status = finish(isLast || evaluates ? 0 : behind()); !status.ok())
       return status;
     if (arguments->checkFinite)
       if (Status status = checkFinite(*trainer, "after step " + std::to_string(number), /*withOutputs=*/true);
           !status.ok())
         return status;
-    bool isLast = number + 1 == steps;
-    auto isDue = [&](int64_t every) { return isLast || (every && (number + 1) % every == 0); };
-    if (evaluation && isDue(arguments->evalEvery))
+    if (evaluates)
       if (Status status = evaluate(number); !status.ok())
         return status;
     if (!folder)
@@ -275,9 +310,12 @@ Status TrainingRun::train() {
       return ends.error();
     if (Status status = finishSave(/*waits=*/false); !status.ok())
       return status;
-    if (*ends || isDue(arguments->saveEvery))
-      if (Status status = save(); !status.ok())
-        return status;
+    if (!*ends && !isDue(arguments->saveEvery))
+      continue;
+    if (Status status = finish(0); !status.ok())
+      return status;
+    if (Status status = save(); !status.ok())
+      return status;
     if (*ends)
       break;
   }

@@ -10,6 +10,8 @@
 #include "spmd/Runtime/Run/RunLog.h"
 #include "spmd/Runtime/Run/Schedule.h"
 
+#include <chrono>
+#include <deque>
 #include <optional>
 #include <vector>
 
@@ -39,7 +41,13 @@ private:
   Status openData();
   Status openReference();
   Status openAround(bool writes);
-  Status step(int64_t number);
+  /// How many steps may be issued whose losses are not read yet: a GPU does not wait for the host then.
+  size_t behind() const;
+  Status issue(int64_t number);
+  /// Reads losses until `most` are left to be read.
+  Status finish(size_t most);
+  /// Those that are known when a step has failed.
+  Status finishBefore(Status failure);
   Status evaluate(int64_t number);
   Status save();
   /// Of the checkpoint that is written beside the run: if it is written, or when it is.
@@ -61,6 +69,14 @@ private:
   int64_t first = 0, steps = 0, savedAt = -1;
   int64_t items = 0;
   const char *unit = "";
+  /// A step whose loss is not read yet.
+  struct Issued {
+    int64_t number = 0;
+    std::optional<double> rate;
+    std::chrono::steady_clock::time_point begin;
+  };
+  std::deque<Issued> issued;
+  std::chrono::steady_clock::time_point lastRead;
   std::vector<double> all;
   std::vector<HostTensor> batch;
   double seconds = 0; ///< of all steps but the first

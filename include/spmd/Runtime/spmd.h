@@ -282,6 +282,12 @@ SPMD_API int32_t spmd_copy_tensor(const spmd_trainer *trainer, const char *state
 SPMD_API int32_t spmd_read_output(const spmd_trainer *trainer, size_t index, void *data, size_t bytes,
                                   spmd_status *status);
 
+/* The same of the step `ago` before the latest, which is waited for, and no later
+   one: of a GPU of up to 8 steps, as spmd_steps_kept says; else of the latest. */
+SPMD_API int32_t spmd_read_output_ago(const spmd_trainer *trainer, size_t index, int64_t ago, void *data, size_t bytes,
+                                      spmd_status *status);
+SPMD_API int64_t spmd_steps_kept(const spmd_trainer *trainer, size_t index);
+
 /* Copy a full tensor of the state, by any of its names: state "param",
    "buffer", "constant", "rng" or the kind of optimizer state ("exp_avg"). */
 SPMD_API int32_t spmd_read_tensor(const spmd_trainer *trainer, const char *state, const char *name, void *data,

@@ -62,6 +62,13 @@ int32_t spmd_copy_output(const spmd_trainer *trainer, size_t index, void *data, 
   return guarded(status, [&] { return trainer->trainer->copyOutput(index, data, bytes, stream); });
 }
 
+int32_t spmd_read_output_ago(const spmd_trainer *trainer, size_t index, int64_t ago, void *data, size_t bytes,
+                             spmd_status *status) {
+  return guarded(status, [&] { return trainer->trainer->readOutput(index, data, bytes, ago); });
+}
+
+int64_t spmd_steps_kept(const spmd_trainer *trainer, size_t index) { return trainer->trainer->stepsKept(index); }
+
 int32_t spmd_is_tensor_whole(const spmd_trainer *trainer, const char *state, const char *name) {
   return trainer->trainer->isTensorWhole(textOrEmpty(state), textOrEmpty(name));
 }

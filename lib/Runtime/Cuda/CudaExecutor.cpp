@@ -35,6 +35,8 @@ public:
   Status prepare();
   Status step() override;
   Status wait() override;
+  int64_t keptSteps() const override;
+  Status readBack(int64_t step, int64_t rank, int64_t offset, void *destination, int64_t bytes) override;
   std::vector<RankPosition> positions() const override;
   bool shutdown() override;
 
@@ -46,6 +48,10 @@ private:
   /// Of the last step.
   Result query(const RankProgram &program) const { return program.query(steps - 1); }
   Status fail(const Status &status);
+  /// Before a step fails that cannot be issued: ending everybody's collectives ends those of steps that still run.
+  void awaitEarlier() const;
+  /// Whether a step was over before a failure ended all that runs.
+  bool isSound(uint64_t step) const;
   /// What the watchdog looks at.
   void watch();
   void look();
@@ -68,6 +74,7 @@ private:
   bool isCaptured = false;
   std::atomic<uint64_t> steps{0}, done{0};
   std::atomic<bool> isIssuing{false};
+  std::atomic<int64_t> sound{-1}; ///< steps that were over when a failure ended the others; -1: none has
 
   std::thread watchdog;
   std::mutex mutex;
@@ -135,6 +142,18 @@ Status CudaExecutor::fail(const Status &status) {
   return abort.status();
 }
 
+void CudaExecutor::awaitEarlier() const {
+  for (const std::unique_ptr<RankProgram> &program : programs)
+    while (steps > 0 && !abort.isRaised() && program->query(steps - 1) == kNotReady)
+      std::this_thread::sleep_for(std::chrono::microseconds(50)); // the watchdog looks whether it goes on
+}
+
+bool CudaExecutor::isSound(uint64_t step) const {
+  while (abort.isRaised() && sound < 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1)); // the watchdog says soon
+  return !abort.isRaised() || static_cast<int64_t>(step) < sound;
+}
+
 Status CudaExecutor::issueStep() {
   for (std::unique_ptr<RankProgram> &program : programs)
     if (Status status = memory.flush(program->rank()); !status.ok())
@@ -142,7 +161,10 @@ Status CudaExecutor::issueStep() {
   auto each = [&](auto body) {
     return forEachRank(here, [&](int64_t rank) {
       Status status = body(*programs[here.indexOf(rank)]);
-      return status.ok() ? status : fail(status); // the others may wait for this one
+      if (status.ok())
+        return status;
+      awaitEarlier();
+      return fail(status); // the others may wait for this one
     });
   };
   if (!useGraph || steps == 0)
@@ -173,6 +195,8 @@ Status CudaExecutor::step() {
   status = issueStep();
   for (size_t i = 0; i < programs.size() && status.ok(); ++i)
     status = programs[i]->end(steps);
+  if (!status.ok())
+    awaitEarlier();
   ++steps;
   isIssuing = false;
   if (!status.ok())
@@ -230,6 +254,22 @@ Status CudaExecutor::wait() {
   return abort.isRaised() ? abort.status() : Status::success();
 }
 
+int64_t CudaExecutor::keptSteps() const {
+  bool keeps =
+      std::all_of(programs.begin(), programs.end(), [](const auto &program) { return program->keepsOutputs(); });
+  return keeps ? std::clamp<int64_t>(static_cast<int64_t>(steps.load()), 1, StepRing::kSteps) : 1;
+}
+
+Status CudaExecutor::readBack(int64_t step, int64_t rank, int64_t offset, void *destination, int64_t bytes) {
+  auto number = static_cast<uint64_t>(step);
+  if (number + StepRing::kSteps < steps) // one that has failed is in its place
+    return Status::badInput("what a step gave is overwritten by one that was issued later");
+  Status status = waitFor(number);
+  if (status.ok() && !isSound(number))
+    status = abort.status();
+  return status.ok() ? programs[here.indexOf(rank)]->readBack(number, offset, destination, bytes) : status;
+}
+
 void CudaExecutor::watch() {
   ::pthread_setname_np(::pthread_self(), "watchdog");
   std::unique_lock<std::mutex> lock(mutex);
@@ -257,6 +297,8 @@ void CudaExecutor::look() {
       if (Status status = groups[i] ? group(i).poll() : Status::success(); !status.ok())
         (void)fail(status);
   if (abort.isRaised()) {
+    if (sound < 0)
+      sound = static_cast<int64_t>(countEnded());
     for (size_t i = 0; i < groups.size(); ++i)
       if (groups[i])
         group(i).abortAll();
@@ -351,8 +393,12 @@ bool CudaExecutor::shutdown() {
   if (steps == 0 || done == steps)
     return true;
   Clock::time_point end = Clock::now() + std::chrono::seconds(2);
+  // One that could not be issued has not said where it ends; the one before it has.
+  auto isRunning = [&](const RankProgram &program) {
+    return query(program) == kNotReady || (steps > 1 && program.query(steps - 2) == kNotReady);
+  };
   for (std::unique_ptr<RankProgram> &program : programs)
-    while (query(*program) == kNotReady) {
+    while (isRunning(*program)) {
       // Steps that were issued and are fine are waited for.
       if (abort.isRaised() && Clock::now() > end)
         return false;

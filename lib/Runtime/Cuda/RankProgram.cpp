@@ -431,6 +431,13 @@ Status RankProgram::end(uint64_t step) {
   return status;
 }
 
+Status RankProgram::readBack(uint64_t step, int64_t offset, void *destination, int64_t bytes) const {
+  if (!ring.block().holds(offset, bytes))
+    return Status::badInput("an output that is part of the state is read before the next step is issued");
+  std::memcpy(destination, ring.outputs(step) + (offset - ring.block().offset), static_cast<size_t>(bytes));
+  return Status::success();
+}
+
 std::vector<RankProgram::CollectiveState> RankProgram::collectives() const {
   std::vector<CollectiveState> states;
   if (!device->use().ok())

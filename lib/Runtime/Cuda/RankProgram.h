@@ -38,6 +38,10 @@ public:
 
   /// kSuccess, kNotReady or an error: of one of the last steps.
   Result query(uint64_t step) const { return ring.query(step); }
+  /// Copies bytes of what a step gave, one of the last, which is over.
+  Status readBack(uint64_t step, int64_t offset, void *destination, int64_t bytes) const;
+  /// Whether what steps give is brought to the host.
+  bool keepsOutputs() const { return ring.block().bytes > 0; }
   /// The command that the host is issuing; -1: none.
   int32_t issuing() const { return current.load(); }
 

@@ -40,6 +40,7 @@ Status Trainer::startRanks() {
     return executor.error();
   content->executor = std::move(*executor);
   generation = content->memory().generation();
+  issuedHere = 0;
   return Status::success();
 }
 
@@ -134,6 +135,7 @@ Status Trainer::step(const HostTensor *inputs, size_t count, const DeviceBatch *
   shared.issued = content->executor.get();
   shared.recorder.follow(*content->executor, content->artifact, shared.steps++);
   Status status = shared.note(content->executor->step());
+  issuedHere += status.ok();
   // Who reads alone must know that the others are done.
   // In arenas that they map they see only what has run; others' reads wait for what was issued.
   if (shared.processes->hasAllArenas() && status.ok())
@@ -198,19 +200,59 @@ Status Trainer::readOutput(size_t index, void *destination, size_t bytes) const 
   return content->shared->read([&] { return gatherOutput(output, destination); });
 }
 
+/// A number that every rank has for itself, of which users see the mean.
+static bool isAveraged(const Output &output) {
+  return output.isVarying && output.shape.empty() && isFloating(output.dtype);
+}
+
+template <typename Read>
+Status Trainer::meanOfRanks(const Output &output, void *destination, const Read &read) const {
+  double sum = 0;
+  for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
+    char value[8];
+    if (Status status = read(rank, value); !status.ok())
+      return status;
+    sum += loadAsDouble(value, output.dtype, 0);
+  }
+  storeFromDouble(destination, output.dtype, 0, sum / static_cast<double>(manifest().ranks));
+  return Status::success();
+}
+
+int64_t Trainer::stepsKept(size_t index) const {
+  const std::vector<Output> &outputs = manifest().outputs;
+  bool isHere =
+      index < outputs.size() && (isOutputWhole(index) || (isAveraged(outputs[index]) && content->ranks.areAll()));
+  return isHere && !first && content->executor ? content->executor->keptSteps() : 1;
+}
+
+Status Trainer::readOutput(size_t index, void *destination, size_t bytes, int64_t ago) const {
+  // After a failure the last step may be one that was ended in the middle.
+  if (ago == 0 && (content->shared->failure.ok() || stepsKept(index) == 1))
+    return readOutput(index, destination, bytes);
+  const std::vector<Output> &outputs = manifest().outputs;
+  if (index >= outputs.size())
+    return readOutput(index, destination, bytes); // says how many there are
+  std::string what = "output " + std::to_string(index);
+  if (int64_t kept = stepsKept(index); ago < 0 || ago >= kept)
+    return Status::badInput(what + " of the step " + std::to_string(ago) + " before the latest: " +
+                            (kept == 1 ? std::string("it is read before the next step is issued")
+                                       : "that of the last " + std::to_string(kept) + " steps can be read"));
+  const Output &output = outputs[index];
+  if (Status status = checkBytes(what, output.localBytes(), bytes); !status.ok())
+    return status;
+  auto read = [&](int64_t rank, void *value) {
+    return content->executor->readBack(issuedHere - 1 - ago, rank, output.offset, value, output.localBytes());
+  };
+  Status status = isAveraged(output) ? meanOfRanks(output, destination, read) : read(content->ranks.first, destination);
+  return content->shared->failure.ok() ? content->shared->note(std::move(status)) : status;
+}
+
 Status Trainer::gatherOutput(const Output &output, void *destination) const {
   RankAccess ranks = content->access();
-  if (output.isVarying && output.shape.empty() && isFloating(output.dtype)) {
-    double sum = 0;
-    for (int64_t rank = 0; rank < manifest().ranks; ++rank) {
-      char value[8];
-      if (Status status = ranks.read(rank, output.offset, value, sizeOf(output.dtype)); !status.ok())
-        return status;
-      sum += loadAsDouble(value, output.dtype, 0);
-    }
-    storeFromDouble(destination, output.dtype, 0, sum / static_cast<double>(manifest().ranks));
-    return Status::success();
-  }
+  if (isAveraged(output))
+    return meanOfRanks(output, destination, [&](int64_t rank, char *value) {
+      return ranks.read(rank, output.offset, value, sizeOf(output.dtype));
+    });
   int64_t sources = output.split.dim ? manifest().ranks : 1;
   for (int64_t rank = 0; rank < sources; rank += manifest().tensorRanks())
     if (Status status = joinRows(output.split, output.shape, output.dtype, rank, manifest().dataRankOf(rank), ranks,

@@ -65,6 +65,13 @@ public:
   /// Waits until all steps that were issued are done; the first error of them.
   virtual Status wait() = 0;
 
+  /// Of how many of the last steps readBack() knows what they gave; 1: that is in the arena, until the next step.
+  virtual int64_t keptSteps() const { return 1; }
+
+  /// Copies outputs of a rank here, bytes of its arena, as they were when a step ended, one of those: `step` counts
+  /// from 0. It waits for that step and no later one.
+  virtual Status readBack(int64_t step, int64_t rank, int64_t offset, void *destination, int64_t bytes);
+
   /// Where the ranks here stand, for people; any thread may ask at any time. Of an executor that does not say: none.
   virtual std::vector<RankPosition> positions() const { return {}; }
 

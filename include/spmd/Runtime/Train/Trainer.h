@@ -76,6 +76,12 @@ public:
   /// else that of rank 0.
   Status readOutput(size_t index, void *destination, size_t bytes) const;
 
+  /// The same of the step `ago` before the latest, of stepsKept(); later ones are not waited for. One that is over can
+  /// be read when a later one has failed.
+  Status readOutput(size_t index, void *destination, size_t bytes, int64_t ago) const;
+  /// Of how many of the last steps an output can be read; on a CPU of one.
+  int64_t stepsKept(size_t index) const;
+
   /// Whether a rank's arena has all of an output, so that copyOutput() takes it.
   bool isOutputWhole(size_t index) const;
 
@@ -229,6 +235,9 @@ private:
   Status passInputs();
   Status passHyper(RankMemory &memory, int64_t rank);
   Status gatherOutput(const Output &output, void *destination) const;
+  /// The mean of what read(rank, value) gives.
+  template <typename Read>
+  Status meanOfRanks(const Output &output, void *destination, const Read &read) const;
   template <typename Body>
   Status copyOnDevice(const std::string &what, CallerStream stream, const Body &body) const;
   Status locate(const std::string &state, const std::string &name, size_t bytes, const StateTensor *&tensor) const;
@@ -244,6 +253,7 @@ private:
   int64_t numThreads = 1;
   ExecutorOptions executorOptions;
   int64_t generation = 0; ///< of the memory that the ranks were started on
+  int64_t issuedHere = 0; ///< steps of them
 };
 
 template <typename Body>

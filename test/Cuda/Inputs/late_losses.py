@@ -1,0 +1,71 @@
+"""Steps of @spmd.compile on one rank, whose losses are looked at late: prints what they and the parameters are.
+
+    late_losses.py TARGET HOW [OPTION...]      each: at once; end: when all steps were taken; some: of every third one; fails: a step does
+"""
+import copy
+import pickle
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import spmd
+
+target, how, *options = sys.argv[1:]
+torch.manual_seed(3)
+model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+
+@spmd.compile(ranks=1, target=target, options=options, check_finite=how == "finite")
+def train_step(model, optimizer, x, y):
+    logits = model(x)
+    loss = F.mse_loss(logits, y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return {"loss": loss, "logits": logits}
+
+
+def is_late(tensor):
+    return hasattr(tensor, "_spmd_slot")
+
+
+def use(number, tensor):
+    """A use of each kind."""
+    return (lambda: float(tensor), lambda: tensor.item(), lambda: tensor.numpy().item(), lambda: (tensor + 0.0).item(),
+            lambda: copy.deepcopy(tensor).item(), lambda: pickle.loads(pickle.dumps(tensor)).item(),
+            lambda: torch.stack([tensor])[0].item(), lambda: tensor.detach().clone().item(),
+            lambda: sum([tensor]).item())[number % 9]()
+
+
+kept, late = [], 0
+try:
+    for step in range(20):
+        generator = torch.Generator().manual_seed(step)
+        x, y = torch.randn(8, 6, generator=generator), torch.randn(8, 3, generator=generator)
+        result = train_step(model, optimizer, x, y)
+        loss = result["loss"]
+        late += is_late(loss)
+        assert loss.shape == () and loss.dtype == torch.float32 and result["logits"].shape == (8, 3)
+        if how in ("each", "fails", "finite"):
+            kept.append(use(step, loss))
+            assert not is_late(loss) and type(loss) is torch.Tensor
+        elif how == "end" or step % 3 == 0:
+            kept.append(loss)
+        if step == 11 and how == "some":
+            kept.append(result["logits"].sum())
+            torch.save(model.state_dict(), "/dev/null")
+except (RuntimeError, spmd.StateLostError) as error:
+    print("error", str(error).splitlines()[0])
+    try:
+        model[0].weight.sum()
+    except spmd.StateLostError:
+        print("lost")
+    sys.exit()
+for loss in kept:
+    print("loss", float(loss).hex())
+print("late" if late else "read at once", file=sys.stderr)
+print("sum", sum(parameter.detach().double().abs().sum().item() for parameter in model.parameters()).hex())
+train_step.reset()
