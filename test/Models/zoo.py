@@ -139,6 +139,10 @@ CLIP_TEXT = dict(vocab_size=VOCABULARY, hidden_size=16, intermediate_size=20, nu
 CLIP_VISION = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, num_attention_heads=2, image_size=16,
                    patch_size=4, attention_dropout=0.0)
 
+EXPERTS = dict(num_experts=4, num_local_experts=4, num_experts_per_tok=2, moe_intermediate_size=24, intermediate_size=24)
+SHARED = dict(n_routed_experts=4, n_shared_experts=1, n_group=1, topk_group=1, first_k_dense_replace=1)
+LATENT = dict(q_lora_rank=8, kv_lora_rank=8, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8, num_key_value_heads=4)
+
 CASES = [
     Case("GPT2LMHeadModel", "GPT2Config", GPT2, causal, "GPT2Block"),
     Case("GPT2ForSequenceClassification", "GPT2Config", GPT2, classified, "GPT2Block"),
@@ -185,6 +189,47 @@ CASES = [
             linear_key_head_dim=8, linear_value_head_dim=8, layer_types=["linear_attention", "full_attention"]),
     decoder("GptOssForCausalLM", "GptOssDecoderLayer", num_local_experts=4, num_experts_per_tok=2, head_dim=8,
             intermediate_size=24, sliding_window=4, layer_types=["sliding_attention", "full_attention"]),
+    # Other mixtures: by name of what routes, attends, or stands beside attention otherwise.
+    *(decoder(f"{name}ForCausalLM", f"{name}DecoderLayer", **{**EXPERTS, **options}) for name, options in {
+        "Cohere2Moe": dict(num_shared_experts=1, head_dim=8, sliding_window=4),
+        "Dots1": dict(**SHARED, sliding_window=4),
+        "Ernie4_5_Moe": dict(moe_num_experts=4, moe_k=2),
+        "FlexOlmo": {},
+        "Glm4Moe": dict(SHARED),
+        "Glm4MoeLite": dict(**SHARED, **LATENT),
+        "GraniteMoe": {},
+        "GraniteMoeShared": dict(shared_intermediate_size=20),
+        "HunYuanMoEV1": dict(moe_topk=2, head_dim=8),
+        "HYV3": dict(num_shared_experts=1, head_dim=8),
+        "JetMoe": dict(kv_channels=4),
+        "Laguna": dict(shared_expert_intermediate_size=20, head_dim=8, sliding_window=4),
+        "Lfm2Moe": dict(num_dense_layers=1, layer_types=["conv", "full_attention"]),
+        "Mellum": dict(head_dim=8, sliding_window=4),
+        "MiMoV2Flash": dict(**SHARED, head_dim=8, v_head_dim=8, sliding_window=4),
+        "MiniMax": dict(head_dim=8, sliding_window=4),
+        "MiniMaxM2": dict(head_dim=8),
+        "Mistral4": dict(**SHARED, **LATENT),
+        "SolarOpen": dict(**SHARED, head_dim=8)}.items()),
+    decoder("AriaTextForCausalLM", "AriaTextDecoderLayer", moe_num_experts=4, moe_topk=2, head_dim=8, intermediate_size=24),
+    decoder("GraniteMoeHybridForCausalLM", "GraniteMoeHybridDecoderLayer", num_local_experts=4, num_experts_per_tok=2,
+            shared_intermediate_size=20, layer_types=["mamba", "attention"], mamba_n_heads=4, mamba_d_head=8,
+            mamba_d_state=4, mamba_n_groups=1, mamba_chunk_size=4),
+    decoder("JambaForCausalLM", "JambaMambaDecoderLayer", num_experts=4, num_experts_per_tok=2, attn_layer_period=2,
+            attn_layer_offset=1, expert_layer_period=2, expert_layer_offset=1, mamba_d_state=4, mamba_d_conv=4,
+            mamba_expand=2, mamba_dt_rank=4, use_mamba_kernels=False),
+    decoder("LongcatFlashForCausalLM", "LongcatFlashDecoderLayer", ffn_hidden_size=20, expert_ffn_hidden_size=24,
+            moe_topk=2, n_routed_experts=4, zero_expert_num=2, num_layers=1, head_dim=8, **LATENT),
+    decoder("NemotronHForCausalLM", "NemotronHBlock", n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=24,
+            moe_shared_expert_intermediate_size=20, head_dim=8, mamba_num_heads=4, mamba_head_dim=8, ssm_state_size=4,
+            n_groups=1, chunk_size=4, layers_block_type=["mamba", "attention", "moe"]),
+    decoder("Qwen3_5MoeForCausalLM", "Qwen3_5MoeDecoderLayer", "Qwen3_5MoeTextConfig", num_experts=4,
+            num_experts_per_tok=2, moe_intermediate_size=24, shared_expert_intermediate_size=20, head_dim=8,
+            linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8,
+            layer_types=["linear_attention", "full_attention"]),
+    Case("DbrxForCausalLM", "DbrxConfig", dict(
+        vocab_size=VOCABULARY, d_model=16, n_heads=4, n_layers=2, max_seq_len=24, pad_token_id=0,
+        attn_config=dict(kv_n_heads=2, clip_qkv=8.0, rope_theta=10000.0),
+        ffn_config=dict(ffn_hidden_size=24, moe_num_experts=4, moe_top_k=2)), causal, "DbrxBlock"),
     Case("FalconForCausalLM", "FalconConfig", dict(
         vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, hidden_dropout=0.0,
         attention_dropout=0.0, bos_token_id=1, eos_token_id=2), causal, "FalconDecoderLayer"),
