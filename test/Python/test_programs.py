@@ -287,9 +287,23 @@ def transformer_with_masks(wrap: Wrap) -> tuple[Step, nn.Module]:
     return wrap(lambda x, y: update(optimizer, F.cross_entropy(model(x), y))), model
 
 
+class Casts(Normed):
+    """A module that a forward puts into the type and on the device where it is, as transformers' routers do."""
+
+    def forward(self, x):
+        self.linear = self.linear.to(torch.float32).to(x.device)
+        return super().forward(x.to(torch.float32))
+
+
+def cast_in_a_forward(wrap: Wrap) -> tuple[Step, nn.Module]:
+    model = Casts()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return wrap(lambda x, y: update(optimizer, F.cross_entropy(model(x), y))), model
+
+
 PROGRAMS = [method, method_of_a_module, closure, partial, encoder_and_decoder, teacher_that_the_step_updates, adversaries,
             torch_compiled, update_by_hand, gradients_only, train_and_evaluate, distributed, autocast_of_another_device,
-            scaler_that_is_off, attributes, transformer_with_masks]
+            scaler_that_is_off, attributes, transformer_with_masks, cast_in_a_forward]
 
 
 @pytest.mark.filterwarnings("ignore::spmd.CompilerWarning", "ignore::spmd.Remark", "ignore:.*scalar may lead")
@@ -307,6 +321,13 @@ def check(build: Callable[[Wrap], tuple[Step, nn.Module]], ranks: tuple[int, ...
         torch.testing.assert_close([float(compiled(*batch)) for batch in batches()], losses, rtol=2e-6, atol=2e-6)
         for name, value in model.state_dict().items():
             torch.testing.assert_close(value, state[name], rtol=1e-4, atol=2e-6, msg=lambda text: f"{name}: {text}")
+
+
+def test_a_module_that_a_forward_changes_is_an_error() -> None:
+    model = Casts().double()
+    step = spmd.compile(lambda optimizer, x, y: update(optimizer, F.cross_entropy(model(x), y)))
+    with pytest.raises(spmd.CaptureError, match="(?s)changes a Linear of torch.float64 to torch.float32.*self.linear.to.*cure: cast"):
+        step(torch.optim.SGD(model.parameters(), lr=0.1), *batches()[0])
 
 
 def test_each_object_has_its_own_step() -> None:

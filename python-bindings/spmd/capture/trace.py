@@ -36,6 +36,7 @@ from .lazy_rows import Check, refuse_rows
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
+from .module_casts import followed_module_casts
 from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import check_pure, is_view_of_any, provenance
 from .optimizer_numbers import OptimizerNumbers, check_numbers
@@ -279,7 +280,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
-                  segments.followed(), chosen.followed(),
+                  segments.followed(), chosen.followed(), followed_module_casts(),
                   _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
                   Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
