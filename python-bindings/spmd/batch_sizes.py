@@ -8,7 +8,8 @@ import numpy as np
 import torch
 
 from .capture import StepPackage
-from .capture.batch_sizes import SizedStep, row_dims, with_rows
+from .capture import CaptureError
+from .capture.batch_sizes import SizedStep, resized, row_dims, with_rows
 from .capture.call import StepCall
 from .capture.left_values import Left
 
@@ -41,16 +42,45 @@ class OneSize:
     rows: int | None = None
 
 
+@dataclasses.dataclass(frozen=True)
+class RankRows:
+    """How the rows of a call are those of the captured step: all of them, or a rank's, of which `parts` have as many."""
+
+    parts: int
+    batch_dims: dict[str, int | None]
+
+    def captured(self, call: StepCall) -> StepCall:
+        """The call that is captured.
+
+        Raises:
+          CaptureError: the ranks would have different numbers of rows.
+        """
+        return call if self.parts == 1 else call.of_one_rank(self.parts, self.batch_dims)
+
+    def each(self, rows: int) -> int:
+        """How many of `rows` rows the captured step has, at most."""
+        return -(-rows // self.parts)
+
+    def padded(self, call: StepCall, each: int) -> StepCall:
+        """The call with so many rows of each part."""
+        if self.parts == 1:
+            return with_rows(call, each, self.batch_dims)
+        own = call.rows_of_ranks(call.batch, self.parts, self.batch_dims)
+        dims = [call.batch_dim(position, self.batch_dims) for position in range(len(call.batch))]
+        return call.with_batch([tensor if dim is None else torch.cat([resized(part, dim, each) for part in own[name]], dim)
+                                for name, tensor, dim in zip(call.batch_names, call.batch, dims)])
+
+
 class BatchSizes:
     """Those that a program serves, of which each was captured and found to be what the program computes."""
 
-    def __init__(self, package: StepPackage, sized: SizedStep, batch_dims: dict[str, int | None]):
-        self.sized, self._batch_dims, self._row_dims = sized, batch_dims, row_dims(package)
+    def __init__(self, package: StepPackage, sized: SizedStep, ranks: RankRows, here: RankRows):
+        """`here`: of what this process passes."""
+        self.sized, self._here, self._row_dims = sized, here, row_dims(package)
         self._known: list[tuple[tuple[Any, ...], OneSize]] = []  # keys have no hash
-
-    @property
-    def largest(self) -> int:
-        return self.sized.rows
+        if ranks.parts > 1 and any(found is not None for found in self._row_dims):
+            raise CaptureError("the step returns rows of its batch, or writes into it, and with view='local' each rank has some "
+                               "of them\n  cure: leave dynamic_batch out, return a number, or use view='global'")
 
     def find(self, key: tuple[Any, ...]) -> OneSize | None:
         """The size of a call with this key; None of one that was not captured."""
@@ -64,7 +94,7 @@ class BatchSizes:
 
     def batch(self, call: StepCall, size: OneSize) -> list[torch.Tensor]:
         """The batch of a call as the program takes it."""
-        return [*with_rows(call, self.largest, self._batch_dims).batch, torch.tensor(size.rows)]
+        return [*self._here.padded(call, self.sized.rows).batch, torch.tensor(size.rows)]
 
     def outputs(self, arrays: Sequence[np.ndarray], size: OneSize) -> list[np.ndarray]:
         """The outputs without rows that are not there."""

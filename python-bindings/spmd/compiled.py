@@ -155,9 +155,6 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
     dynamic = None
     for option, value in (("dynamic_batch", dynamic_batch), ("maybe_dynamic_batch", maybe_dynamic_batch)):
         if value is not None:
-            if view == "local":
-                raise ValueError(f"{option} is for view='global'; with view='local' each rank's rows are a batch of their own, of "
-                                 "one size")
             dynamic = Dynamic(sizes_of(value, option), falls_back=option == "maybe_dynamic_batch")
     computed = Precision.of(precision, "precision")
     overrides = Overrides.of(module_override, gm_transformation, passes)

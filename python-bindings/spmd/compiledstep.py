@@ -94,6 +94,7 @@ class CompiledStep(CompiledFunction):
         self._options, self._run_options, self._units = list(options), dict(run_options), units
         self._keep_grads, self._precision, self._lock = keep_grads, precision, threading.RLock()
         self._launcher, self._agreement, self._init, self._dynamic = launcher, None, init, dynamic
+        self._differs = ""  # the shapes of the batches that processes pass, where they are not the same
         self._other_steps: list[tuple[Any, ...]] = []  # keys of calls whose batch size no program for several serves
         self._programs: list[Program] = []
         self._current: Program | None = None
@@ -173,6 +174,9 @@ class CompiledStep(CompiledFunction):
         live, trainer = self._live, program.trainer
         size = program.of_size(need.key)
         program.check_batch(rows, size)
+        if size.rows is not None and self._differs:
+            raise ValueError(f"the processes pass batches of different numbers of rows, {self._differs}, and with view='local' "
+                             "each rank has as many\n  cure: drop the last rows of an epoch, or pad them and mask the loss")
         live.before_step(program.package.gradients)
         if live.was_loaded:
             follow_counters(program, step_counts(call.optimizers))
@@ -257,6 +261,7 @@ class CompiledStep(CompiledFunction):
         except Exception as problem:
             error = problem
         shapes, choice = agreement.meet(call, state, choice, error)
+        self._differs = "" if shapes is None else ", ".join(sorted({str(list(map(list, one))) for one in shapes}))
         everyones = agreement.global_call(call, shapes)
         if shapes is not None:  # the need is that of another batch
             need = self._need(everyones)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from safetensors.torch import save_file
 
-from .batch_sizes import BatchSizes, NewSizes
+from .batch_sizes import BatchSizes, NewSizes, RankRows
 from .capture import CaptureError, StepPackage, capture_call
 from .capture.baked_values import baked_values, slots_of
-from .capture.batch_sizes import OtherStep, capture_sizes, count_rows, with_rows
+from .capture.batch_sizes import OtherStep, capture_sizes, count_rows
 from .capture.call import StepCall
 from .capture.code_names import users_hooks
 from .capture.draws import default_seed, seeded_with
@@ -157,16 +157,22 @@ def _compile_for_sizes(step: CompiledStep, call: StepCall, need: Need, captured:
         return nothing
     dims = step.batch_dims or {}
     try:
-        if step._agreement.processes.world > 1:
-            raise CaptureError("each of several processes has rows of its own, and a program for several batch sizes one "
-                               "number of rows\n  cure: leave dynamic_batch out")
-        rows = count_rows(call, dims)
+        world, gives_rows = step._agreement.processes.world, step._run_options["batch"] == "rows"
+        if world > 1 and gives_rows and step.view == "global":
+            raise CaptureError("each of several processes has rows of its own, and those that fill a batch up stand behind the "
+                               "rows of all\n  cure: batch=\"global\", where every process passes the whole batch; or "
+                               "view=\"local\", where each rank's rows are filled up; or leave dynamic_batch out")
+        rows, ranks = count_rows(call, dims), _rank_rows(step)
         size = step._dynamic.size_for(rows)
         if size is None:
             return nothing
+        each = ranks.each(size)
         scheduled = _scheduled(step, need.options, call.optimizers)
         with seeded_with(default_seed()):
-            package, sized = capture_sizes(lambda one: _capture(step, one, scheduled, need.gradients), call, size, dims)
+            package, sized = step._agreement.processes.together(lambda: capture_sizes(
+                lambda one: _capture(step, one, scheduled, need.gradients), ranks.captured(call), each, dims))
+        here = ranks.parts if world == 1 or not gives_rows else ranks.parts // world
+        sizes = BatchSizes(package, sized, ranks, RankRows(here, dims))
         artifact = _compile_once(step, package, words, plan)
     except OtherStep as error:
         _refuse_sizes(step, error)
@@ -176,8 +182,12 @@ def _compile_for_sizes(step: CompiledStep, call: StepCall, need: Need, captured:
         _refuse_sizes(step, error)
         step._dynamic = None
         return nothing
-    key = key_of(with_rows(call, size, dims))[1]
-    return artifact, package, NewSizes(BatchSizes(package, sized, dims), key, rows, captured)
+    key = key_of(ranks.padded(call, each))[1]
+    return artifact, package, NewSizes(sizes, key, ranks.each(rows), captured)
+
+
+def _rank_rows(step: CompiledStep) -> RankRows:
+    return RankRows(step.ranks if step.view == "local" else 1, step.batch_dims or {})
 
 
 def _refuse_sizes(step: CompiledStep, error: Exception) -> None:
@@ -191,23 +201,25 @@ def served_too(step: CompiledStep, call: StepCall, need: Need) -> Program | None
     if step._dynamic is None or need.key in step._other_steps or all(p.sizes is None for p in step._programs):
         return None
     dims = step.batch_dims or {}
+    ranks = _rank_rows(step)
     try:
         rows = count_rows(call, dims)
+        size = step._dynamic.size_for(rows)
+        key = None if size is None else key_of(ranks.padded(call, ranks.each(size)))[1]
+        own = ranks.captured(call)
     except CaptureError:  # which another program is compiled for, or refused
         return None
-    size = step._dynamic.size_for(rows)
-    key = None if size is None else key_of(with_rows(call, size, dims))[1]
     program = next((p for p in step._programs if p.sizes is not None and p.key == key and p.takes_all_but_rows(need)), None)
     if program is None:
         return None
     scheduled = [name for name, _ in program.hyper if name != "lr"]
     with seeded_with(default_seed()):
-        captured = _capture(step, call, scheduled, need.gradients)
-    if why := program.sizes.sized.why_not(captured, rows):
+        captured = _capture(step, own, scheduled, need.gradients)
+    if why := program.sizes.sized.why_not(captured, ranks.each(rows)):
         _refuse_sizes(step, OtherStep(rows, why))
         step._other_steps.append(need.key)
         return None
-    program.sizes.add(need.key, rows, captured, [info.shape for info in program.trainer.outputs])
+    program.sizes.add(need.key, ranks.each(rows), captured, [info.shape for info in program.trainer.outputs])
     return program
 
 

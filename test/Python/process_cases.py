@@ -218,6 +218,26 @@ def global_batch():
     return {"losses": losses, "bits": bits(model)}
 
 
+def sizes():
+    """One program for batches of several sizes, of each rank's rows and of a batch that all processes have; what cannot be
+    is refused on all alike."""
+    result, said = {}, {}
+    for view, how in (("local", "rows"), ("global", "global"), ("local", "global")):
+        model, _, step = make(view=view, batch=how, dynamic_batch=8)
+        losses = [step(*(rows(*batch(number, count)) if how == "rows" else batch(number, count))).item()
+                  for number, count in enumerate((6, 8, 4, 6))]
+        result[f"{view} {how}"] = {"losses": losses, "compiles": step.compiles, "bits": bits(model)}
+        if WORLD > 1 and how == "rows":
+            said["rows differ"] = raised(lambda: step(*rows(*batch(7, 8), sizes=[3, 5])))
+            result["goes on"] = step(*rows(*batch(8, 4))).item()
+        elif view == "local" and how == "rows":
+            result["goes on"] = step(*batch(8, 4)).item()
+    if WORLD > 1:
+        _, _, step = make(dynamic_batch=8)
+        said["filled up"] = raised(lambda: step(*rows(*batch(0, 6))))
+    return result | {"said": said}
+
+
 def evaluates():
     """A second compiled step over the same model, one process that starts anew, one that evaluates in eager."""
     model, _, step = make()

@@ -54,6 +54,55 @@ def test_batches_of_1_to_9_rows_are_one_compilation(name: str, ranks: int, cache
     assert step.compiles == 1 and artifacts(cache) == 1
 
 
+class Normalized(nn.Module):
+    """Statistics of each rank's own rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.up, self.norm, self.down = nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.down(self.norm(self.up(x)).relu())
+
+
+@pytest.mark.parametrize("ranks", (2, 3))
+def test_ranks_have_as_many_rows_of_their_own(ranks: int, cache) -> None:
+    """With view="local": what a rank has is filled up, so that each batch gives what its own program does."""
+    loss_of = lambda model, x, y: F.cross_entropy(model(x), y)  # noqa: E731
+    found = []
+    for options in ({"dynamic_batch": 24}, {"max_compiles": 9}):
+        torch.manual_seed(0)
+        model = Normalized()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        step = spmd.compile(train_step_of(loss_of), ranks=ranks, view="local", **options)
+        torch.manual_seed(1)
+        batches = [(torch.randn(rows, 6), torch.randint(0, 4, (rows,))) for rows in (12, 24, 18, 6, 12)]
+        found.append(([step(model, optimizer, *batch).detach() for batch in batches], model.state_dict()))
+        assert step.compiles == (1 if "dynamic_batch" in options else 4)
+    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-6)
+
+
+def test_rows_of_ranks_that_are_refused(cache) -> None:
+    _, batch_of, loss_of = mlp()
+    model, _, _ = mlp()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    step = spmd.compile(train_step_of(loss_of), ranks=2, view="local", dynamic_batch=8)
+    step(model, optimizer, *batch_of(6))
+    with pytest.raises(spmd.CaptureError, match="has 5 rows for 2 ranks\n  cure: with view='local' each rank has as many"):
+        step(model, optimizer, *batch_of(5))
+
+    @spmd.compile(ranks=2, view="local", dynamic_batch=8)
+    def returning(model, optimizer, x, y):
+        result = model(x)
+        result.sum().backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return result.detach()
+
+    with pytest.raises(spmd.CaptureError, match="returns rows of its batch(.|\n)*cure: leave dynamic_batch out"):
+        returning(model, optimizer, *batch_of(4))
+
+
 def test_what_is_larger_is_compiled_for_itself(cache) -> None:
     _, batch_of, loss_of = mlp()
     model, _, _ = mlp()
@@ -286,8 +335,6 @@ def test_options(cache) -> None:
     for bad in (0, -1, (), (3, 0), True, 2.5):
         with pytest.raises((ValueError, TypeError)):
             spmd.compile(step, dynamic_batch=bad)
-    with pytest.raises(ValueError, match="view='global'"):
-        spmd.compile(step, dynamic_batch=4, view="local", ranks=2)
     with pytest.raises(ValueError, match="leave one out"):
         spmd.compile(step, dynamic_batch=4, maybe_dynamic_batch=4)
     model = nn.Linear(6, 4)

@@ -151,6 +151,17 @@ def test_what_differs_is_refused_alike(tmp_path):
     assert all("wrote param 'head.bias'" in text for text in said["write"])
 
 
+def test_batches_of_several_sizes(tmp_path):
+    expected = run_alone(tmp_path / "threads", 2, ["sizes"])["sizes"]
+    found = [result["sizes"] for result in run_processes(tmp_path / "processes", 2, ["sizes"])]
+    said = [result.pop("said") for result in found]
+    assert not expected.pop("said") and found == [expected] * 2
+    assert {result["compiles"] for name, result in expected.items() if name != "goes on"} == {1}
+    assert said[0] == said[1] and said[0]["rows differ"].startswith(
+        "ValueError: the processes pass batches of different numbers of rows, [[3], [3]], [[5], [5]], and with view='local'")
+    assert 'cure: batch="global", where every process passes the whole batch; or view="local"' in said[0]["filled up"]
+
+
 def test_equal_rows_are_told(tmp_path):
     first, second = run_processes(tmp_path / "two", 2, ["warned"])
     assert first["warned"][0].startswith("all 2 processes give the same rows of the first batch") and not second["warned"]
