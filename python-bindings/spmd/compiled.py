@@ -78,7 +78,8 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         (`zero_grad(); backward(); step()`); each rank then keeps its part of them between steps. Of one that clears them
         at its end, unshard_params(with_grads=True) has them, as the optimizer got them.
       precision: in which the model computes, and its gradients are reduced: MixedPrecisionPolicy, MixedPrecision, or
-        text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep their types.
+        text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep their types, but for
+        "master=f32": parameters in bf16 or f16 then have f32 masters, and the optimizer f32 state.
       check_finite: a loss that is nan or infinite is a NonFiniteError that names the step, when it is over.
       batch: what each of several processes calls the step with. "rows": its own rows, as with FSDP; the global batch is
         those of all, in the order of their ranks. "global": the global batch, the same in all.
