@@ -1,10 +1,10 @@
 //===- Nccl.cpp -----------------------------------------------------------===//
 //
-// [Note: communicators that do not block] A call of one may come back while a
-// thread of NCCL's still does it: until ncclCommGetAsyncError says that it is
-// done no other call may be made, and what the call writes to has to stay. Asking
-// is itself a call, of which two at a time are not allowed, and the watchdog asks
-// as well as the thread that issues: each communicator has a lock.
+// [Note: communicators that do not block] A call of one may come back, and say
+// that it succeeded (ncclCommWindowRegister does), while a thread of NCCL's still
+// does it: until ncclCommGetAsyncError says that it is done no other call may be made, and what the call writes to has
+// to stay. Asking is itself a call, of which two at a time are not allowed, and the watchdog asks as well as the thread
+// that issues: each communicator has a lock.
 //
 // [Note: aborts] An abort tells what runs to end, at once, but comes back only
 // when no graph refers to the communicator any more. A graph ends when all of its
@@ -187,10 +187,10 @@ struct NcclGroup::End final : public Communicator {
   template <typename Call>
   nccl::Result finish(const Call &call) {
     nccl::Result result = alone(call);
-    while (result == nccl::kInProgress) {
+    if (result != nccl::kSuccess && result != nccl::kInProgress)
+      return result;
+    while ((result = state()) == nccl::kInProgress)
       std::this_thread::yield();
-      result = state();
-    }
     return result;
   }
 
@@ -286,8 +286,9 @@ Status NcclGroup::addArenas(const CudaMemory &memory) {
     // Symmetric windows need NVLink or the like; where there is none, everything works without them. One that fails
     // when it has begun is an error of the communicator, which is of no more use.
     nccl::Result begun = end.alone(registerIt);
-    return begun == nccl::kInProgress ? raise(end.await(begun, "registering memory with", "register memory with"))
-                                      : Status::success();
+    return begun == nccl::kSuccess || begun == nccl::kInProgress
+               ? raise(end.await(nccl::kInProgress, "registering memory with", "register memory with"))
+               : Status::success();
   });
 }
 
