@@ -165,7 +165,7 @@ with spmd.load(sys.argv[1]) as trainer:
     try:
         trainer.results(kept)
     except spmd.RunError as error:
-        print(f"{{kept}}: {{error}}", flush=True)
+        os.write(1, f"{{kept}}: {{error}}\\n".encode())
 """)
     cuda, emulated = compile_pair(folder, TINY, 2, "--policy=class:Block")
     said = "8: output 0 of the step 8 before the latest: that of the last 8 steps can be read\n"
