@@ -7,6 +7,7 @@ import contextlib
 import ctypes
 import dataclasses
 import functools
+import itertools
 import json
 import os
 import sys
@@ -104,6 +105,7 @@ class Trainer:
             raise ValueError(f"batch is {batch!r}; allowed: {', '.join(native.BATCHES)}")
         self._handle = ctypes.c_void_p()
         self._process, self._at_exit = os.getpid(), None
+        _OPEN[next(_numbers)] = self
         self._place: tuple[native.Place, int] | None = None
         self.issued = 0  # steps
         self.on_failure: Callable[[RunError], None] | None = None  # told where a read finds that a step has failed
@@ -513,6 +515,19 @@ def _describe(tensor: native.Tensor, data: int, dtype: str, shape: Sequence[int]
     """Fills in what a tensor is."""
     tensor.data, tensor.dtype, tensor.rank = data, DTYPES.index(dtype), len(shape)
     tensor.shape = (ctypes.c_int64 * len(shape))(*shape)
+
+
+#: Those that may still have ranks, in the order in which they were made.
+_OPEN: weakref.WeakValueDictionary[int, Trainer] = weakref.WeakValueDictionary()
+_numbers = itertools.count()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Threads of ranks have to end before the process takes down the libraries that they call, and a trainer that is part
+    of a cycle outlives that. Those of several processes end in the same order."""
+    for _, trainer in sorted(_OPEN.items(), reverse=True):
+        trainer.close()
 
 
 def _call_if_alive(method: weakref.WeakMethod) -> None:
