@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBackwardBlocks.h"
 #include "AttentionKernels.h"
 #include "AttentionWarps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -13,23 +14,14 @@ using namespace mlir;
 namespace spmd::kernel {
 namespace {
 
-class BackwardEmitter : AttentionWarps {
+class BackwardEmitter : BackwardBlocks<AttentionWarps> {
 public:
   BackwardEmitter(GpuBuilder &b, AttentionBackwardOp op, const Device &device)
-      : AttentionWarps(b, op, device, /*firstMaskOperand=*/4), op(op), headDim(sizes.getHeadDim()),
-        vDim(sizes.getVDim()), group(sizes.getHeads() / sizes.getKvHeads()), plans(op, device) {
-    firstStatistic = 4 + op.getMaskInputs().size();
-    numGrads = op.getGrads().size();
-  }
+      : BackwardBlocks(b, op, device), plans(op, device) {}
   static bool canEmit(AttentionBackwardOp op, const Device &device);
   void emit();
 
 private:
-  /// Blocks that own a tile each, `tiles` of a head.
-  struct Plan {
-    Tile tile;
-    int64_t tiles, blocks;
-  };
   struct Plans {
     Plans(AttentionBackwardOp op, const Device &device);
     Plan ofKeys, ofQueries, ofMask;
@@ -52,25 +44,6 @@ private:
   }
   static int64_t getSharedBytes(AttentionBackwardOp op, const Plans &plans);
 
-  HeadRows getOperand(unsigned i, ViewAttr view, Value batch, Value head, int64_t rows, int64_t columns) {
-    return getRows(b.getPointer(i), op->getOperand(i).getType(), view, batch, head, rows, columns);
-  }
-  HeadRows getDout(Value batch, Value head) {
-    return getOperand(0, op.getDoutView(), batch, head, sizes.getQLen(), vDim);
-  }
-  HeadRows getQ(Value batch, Value head) { return getOperand(1, op.getQView(), batch, head, sizes.getQLen(), headDim); }
-  HeadRows getK(Value batch, Value head) {
-    return getOperand(2, op.getKView(), batch, head, sizes.getKvLen(), headDim);
-  }
-  HeadRows getV(Value batch, Value head) { return getOperand(3, op.getVView(), batch, head, sizes.getKvLen(), vDim); }
-  HeadRows getOut(Value batch, Value head) {
-    return getOperand(firstStatistic, op.getOutView(), batch, head, sizes.getQLen(), vDim);
-  }
-  HeadRows getGrad(unsigned i, ViewAttr view, Value batch, Value head, int64_t rows, int64_t columns) {
-    return getRows(b.getResultPointer(i), op.getGrads()[i].getType(), view, batch, head, rows, columns);
-  }
-  Value getKvHead(Value head) { return b.divide(head, group, sizes.getHeads()).first; }
-
   Tiles placeTiles(int64_t &offset, int64_t rows);
   Matrix loadTiles(const HeadRows &keyed, const HeadRows &valued, Value first, int64_t rows);
   void storeTiles(const Tiles &to, ValueRange items, int64_t rows);
@@ -88,10 +61,7 @@ private:
   void emitQueryBlock(Value number);
   void emitMaskBlock(Value number);
 
-  AttentionBackwardOp op;
-  int64_t headDim, vDim, group;
   Plans plans;
-  unsigned firstStatistic, numGrads;
   Value arena;
   Statistics statistics;
 };
@@ -123,11 +93,7 @@ BackwardEmitter::Plans::Plans(AttentionBackwardOp op, const Device &device) {
     plan->blocks = heads * plan->tiles;
   }
   threads = getThreads(ofKeys.tile);
-  ofMask = {ofQueries.tile, ofQueries.tiles, 0};
-  if (op.getMaskGrad()) {
-    auto shape = cast<RankedTensorType>(op.getMaskGrad().getType()).getShape();
-    ofMask.blocks = shape[0] * shape[1] * ofMask.tiles * llvm::divideCeil(kvLen, ofMask.tile.columns);
-  }
+  ofMask = {ofQueries.tile, ofQueries.tiles, countMaskBlocks(op, ofQueries.tiles, ofQueries.tile.columns)};
 }
 
 int64_t BackwardEmitter::getSharedBytes(AttentionBackwardOp op, const Plans &plans) {
@@ -379,45 +345,19 @@ void BackwardEmitter::emitQueryBlock(Value number) {
 
 /// The mask's gradient on a tile of queries and keys, summed over the batches and heads that share it.
 void BackwardEmitter::emitMaskBlock(Value number) {
-  Plan plan = plans.ofMask;
-  Tile tile = plan.tile;
-  int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen(), n = tile.columns / 4, offset = 0;
-  auto shape = cast<RankedTensorType>(op.getMaskGrad().getType()).getShape();
+  Tile tile = plans.ofMask.tile;
+  int64_t offset = 0;
   Tiles rows = placeTiles(offset, tile.rows), columns = placeTiles(offset, tile.columns);
-  int64_t keyTiles = llvm::divideCeil(kvLen, tile.columns), perPlane = plan.tiles * keyTiles;
-  auto [plane, place] = b.divide(number, perPlane, plan.blocks);
-  auto [queryTile, keyTile] = b.divide(place, keyTiles, perPlane);
-  Value ownBatch, ownHead;
-  std::tie(ownBatch, ownHead) = b.divide(plane, shape[1], shape[0] * shape[1]);
-  Value firstQuery = b.mul(queryTile, tile.rows), firstKey = b.mul(keyTile, tile.columns);
-  auto [low, high] = getKeyBounds(firstQuery, tile.rows, tile.columns);
-  Value isSeen = arith::AndIOp::create(b, b.isLess(b.sub(low, b.i64(1)), firstKey), b.isLess(firstKey, high));
-  auto forShared = [&](Value own, int64_t of, int64_t size, ValueRange carried, CodeBuilder::LoopBody body) {
-    Value begin = of == 1 ? b.i64(0) : own, end = of == 1 ? b.i64(size) : b.add(own, 1);
-    return b.loop(begin, arith::SelectOp::create(b, isSeen, end, begin), 1, carried, body);
+  auto emit = [&](Value batch, Value head, Value firstQuery, Value firstKey) {
+    Value kvHead = getKvHead(head);
+    b.barrier();
+    storeTiles(rows, loadTiles(getQ(batch, head), getDout(batch, head), firstQuery, tile.rows), tile.rows);
+    storeTiles(columns, loadTiles(getK(batch, kvHead), getV(batch, kvHead), firstKey, tile.columns), tile.columns);
+    fillStatistics(batch, head, firstQuery, tile.rows);
+    b.barrier();
+    return emitScores(rows, columns, batch, head, firstQuery, firstKey, tile, /*queriesAreRows=*/true).ofMasked;
   };
-  Matrix zeros(2 * n, this->number(0));
-  Matrix sums = forShared(ownBatch, shape[0], sizes.getBatch(), zeros, [&](Value batch, ValueRange carried) {
-    return forShared(ownHead, shape[1], sizes.getHeads(), carried, [&](Value head, ValueRange carried) {
-      Value kvHead = getKvHead(head);
-      b.barrier();
-      storeTiles(rows, loadTiles(getQ(batch, head), getDout(batch, head), firstQuery, tile.rows), tile.rows);
-      storeTiles(columns, loadTiles(getK(batch, kvHead), getV(batch, kvHead), firstKey, tile.columns), tile.columns);
-      fillStatistics(batch, head, firstQuery, tile.rows);
-      b.barrier();
-      Gradients g = emitScores(rows, columns, batch, head, firstQuery, firstKey, tile, /*queriesAreRows=*/true);
-      Matrix next(carried);
-      for (auto [sum, value] : llvm::zip_equal(next, g.ofMasked))
-        sum = add(sum, value);
-      return next;
-    });
-  });
-  for (auto [e, sum] : llvm::enumerate(sums)) {
-    Value query = getRow(firstQuery, e / n), key = getColumn(firstKey, e % n);
-    Value isThere = arith::AndIOp::create(b, b.isLess(query, b.i64(qLen)), b.isLess(key, b.i64(kvLen)));
-    Value at = b.add(b.mul(b.add(b.mul(plane, qLen), query), kvLen), key);
-    b.when(isThere, [&, sum = sum] { b.store(sum, b.getResultPointer(numGrads), at); });
-  }
+  emitMaskGradient(number, plans.ofMask, 2, tile.columns / 4, emit);
 }
 
 void BackwardEmitter::emit() {
@@ -426,16 +366,9 @@ void BackwardEmitter::emit() {
       b.shared(element, std::max(countElements(sizes, plans.ofKeys.tile), countElements(sizes, plans.ofQueries.tile)));
   statistics.shift = b.shared(f32, queries);
   statistics.delta = b.shared(f32, queries);
-  Value block = b.getBlock();
-  Value ofQuery = b.sub(block, b.i64(plans.ofKeys.blocks)), ofMask = b.sub(ofQuery, b.i64(plans.ofQueries.blocks));
-  auto isBetween = [&](Value number, int64_t count) {
-    Value isNotBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, number, b.i64(0));
-    return arith::AndIOp::create(b, isNotBefore, b.isLess(number, b.i64(count)));
-  };
-  b.when(b.isLess(block, b.i64(plans.ofKeys.blocks)), [&] { emitKeyBlock(block); });
-  b.when(isBetween(ofQuery, plans.ofQueries.blocks), [&] { emitQueryBlock(ofQuery); });
-  if (plans.ofMask.blocks)
-    b.when(isBetween(ofMask, plans.ofMask.blocks), [&] { emitMaskBlock(ofMask); });
+  emitParts(
+      plans.ofKeys.blocks, [&](Value block) { emitKeyBlock(block); }, plans.ofQueries.blocks,
+      [&](Value block) { emitQueryBlock(block); }, plans.ofMask.blocks, [&](Value block) { emitMaskBlock(block); });
   b.finish(plans.threads, plans.ofKeys.blocks + plans.ofQueries.blocks + plans.ofMask.blocks);
 }
 

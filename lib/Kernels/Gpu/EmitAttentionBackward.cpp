@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBackwardBlocks.h"
 #include "AttentionKernels.h"
 #include "AttentionTiles.h"
 #include "BlockOps.h"
@@ -22,14 +23,9 @@ using namespace mlir;
 namespace spmd::kernel {
 namespace {
 
-class BackwardEmitter : AttentionTiles {
+class BackwardEmitter : BackwardBlocks<AttentionTiles> {
 public:
-  BackwardEmitter(GpuBuilder &b, AttentionBackwardOp op, const Device &device)
-      : AttentionTiles(b, op, device, /*firstMaskOperand=*/4), op(op), headDim(sizes.getHeadDim()),
-        vDim(sizes.getVDim()), group(sizes.getHeads() / sizes.getKvHeads()) {
-    firstStatistic = 4 + op.getMaskInputs().size();
-    numGrads = op.getGrads().size();
-  }
+  BackwardEmitter(GpuBuilder &b, AttentionBackwardOp op, const Device &device) : BackwardBlocks(b, op, device) {}
   LogicalResult emit();
 
 private:
@@ -37,20 +33,9 @@ private:
   struct Tiles {
     SharedTile keyed, valued;
   };
-  struct Plan {
-    Tile tile;
-    int64_t tiles, blocks;
-  };
   int64_t getFloats(Tile tile, int64_t weights, int64_t deltas) const;
   /// Two matrices of weights, if there is room for both.
   int64_t countWeights(Tile tile) const { return fitTwice(getFloats(tile, 2, tile.columns)) ? 2 : 1; }
-
-  HeadRows getQ(Value batch, Value head);
-  HeadRows getK(Value batch, Value kvHead);
-  HeadRows getV(Value batch, Value kvHead);
-  HeadRows getDout(Value batch, Value head);
-  HeadRows getGrad(unsigned i, ViewAttr view, Value batch, Value head, int64_t rows, int64_t columns);
-  Value getKvHead(Value head) { return b.divide(head, group, sizes.getHeads()).first; }
 
   void fillDelta(Value delta, Value batch, Value head, Value firstQuery, int64_t queries);
   struct Gradients {
@@ -65,9 +50,6 @@ private:
   void emitQueryBlock(Value number, const Plan &plan);
   void emitMaskBlock(Value number, const Plan &plan);
 
-  AttentionBackwardOp op;
-  int64_t headDim, vDim, group;
-  unsigned firstStatistic, numGrads;
   Value arena;
 };
 
@@ -80,22 +62,6 @@ private:
 int64_t BackwardEmitter::getFloats(Tile tile, int64_t weights, int64_t deltas) const {
   return (tile.rows + tile.columns) * (getStride(headDim) + getStride(vDim)) +
          weights * tile.rows * getStride(tile.columns) + deltas;
-}
-
-HeadRows BackwardEmitter::getDout(Value batch, Value head) {
-  return getRows(b.getPointer(0), op.getDout().getType(), op.getDoutView(), batch, head, sizes.getQLen(), vDim);
-}
-HeadRows BackwardEmitter::getQ(Value batch, Value head) {
-  return getRows(b.getPointer(1), op.getQ().getType(), op.getQView(), batch, head, sizes.getQLen(), headDim);
-}
-HeadRows BackwardEmitter::getK(Value batch, Value kvHead) {
-  return getRows(b.getPointer(2), op.getK().getType(), op.getKView(), batch, kvHead, sizes.getKvLen(), headDim);
-}
-HeadRows BackwardEmitter::getV(Value batch, Value kvHead) {
-  return getRows(b.getPointer(3), op.getV().getType(), op.getVView(), batch, kvHead, sizes.getKvLen(), vDim);
-}
-HeadRows BackwardEmitter::getGrad(unsigned i, ViewAttr view, Value batch, Value head, int64_t rows, int64_t columns) {
-  return getRows(b.getResultPointer(i), op.getGrads()[i].getType(), view, batch, head, rows, columns);
 }
 
 BackwardEmitter::Tiles BackwardEmitter::placeTiles(int64_t &offset, int64_t rows) {
@@ -111,8 +77,7 @@ void BackwardEmitter::fillDelta(Value delta, Value batch, Value head, Value firs
   Value own = b.floorDiv(b.getThread(), sharers), part = b.mod(b.getThread(), sharers);
   Value row = b.min(b.add(firstQuery, own), b.i64(sizes.getQLen() - 1));
   HeadRows dout = getDout(batch, head);
-  HeadRows out = getRows(b.getPointer(firstStatistic), op.getOut().getType(), op.getOutView(), batch, head,
-                         sizes.getQLen(), vDim);
+  HeadRows out = getOut(batch, head);
   int64_t width = dout.isAligned && out.isAligned ? kWidth : 1;
   Type type = getWideType(f32, width);
   Value sum =
@@ -252,49 +217,24 @@ void BackwardEmitter::emitQueryBlock(Value number, const Plan &plan) {
 /// The mask's gradient on a tile of queries and keys, summed over the batches and heads that share it.
 void BackwardEmitter::emitMaskBlock(Value number, const Plan &plan) {
   Tile tile = plan.tile;
-  int64_t qLen = sizes.getQLen(), kvLen = sizes.getKvLen(), n = tile.columns / kSide, offset = 0;
+  int64_t offset = 0;
   auto shape = cast<RankedTensorType>(op.getMaskGrad().getType()).getShape();
   Tiles rows = placeTiles(offset, tile.rows), columns = placeTiles(offset, tile.columns);
   Value delta = b.address(arena, f32, b.i64(offset));
-
-  int64_t keyTiles = llvm::divideCeil(kvLen, tile.columns), perPlane = plan.tiles * keyTiles;
-  auto [plane, place] = b.divide(number, perPlane, plan.blocks);
-  auto [queryTile, keyTile] = b.divide(place, keyTiles, perPlane);
-  Value ownBatch, ownHead;
-  std::tie(ownBatch, ownHead) = b.divide(plane, shape[1], shape[0] * shape[1]);
-  Value firstQuery = b.mul(queryTile, tile.rows), firstKey = b.mul(keyTile, tile.columns);
-  auto [low, high] = getKeyBounds(firstQuery, tile.rows, tile.columns);
-  Value isSeen = arith::AndIOp::create(b, b.isLess(b.sub(low, b.i64(1)), firstKey), b.isLess(firstKey, high));
-  auto forShared = [&](Value own, int64_t of, int64_t size, ValueRange carried, CodeBuilder::LoopBody body) {
-    Value begin = of == 1 ? b.i64(0) : own, end = of == 1 ? b.i64(size) : b.add(own, 1);
-    return b.loop(begin, arith::SelectOp::create(b, isSeen, end, begin), 1, carried, body);
-  };
   int64_t sharers = sizes.getBatch() * sizes.getHeads() / (shape[0] * shape[1]);
-  Matrix zeros(tile.rows / kSide * n, this->number(0));
-  Matrix sums = forShared(ownBatch, shape[0], sizes.getBatch(), zeros, [&](Value batch, ValueRange carried) {
-    return forShared(ownHead, shape[1], sizes.getHeads(), carried, [&](Value head, ValueRange carried) {
-      Value kvHead = getKvHead(head);
-      if (sharers > 1)
-        b.barrier();
-      fillTile(rows.keyed, getQ(batch, head), firstQuery, tile.rows);
-      fillTile(rows.valued, getDout(batch, head), firstQuery, tile.rows);
-      fillDelta(delta, batch, head, firstQuery, tile.rows);
-      fillTile(columns.keyed, getK(batch, kvHead), firstKey, tile.columns);
-      fillTile(columns.valued, getV(batch, kvHead), firstKey, tile.columns);
+  auto emit = [&](Value batch, Value head, Value firstQuery, Value firstKey) {
+    Value kvHead = getKvHead(head);
+    if (sharers > 1)
       b.barrier();
-      Gradients g = emitScores(rows, columns, delta, batch, head, firstQuery, firstKey, tile, /*queriesAreRows=*/true);
-      Matrix next(carried);
-      for (auto [sum, value] : llvm::zip_equal(next, g.ofMasked))
-        sum = add(sum, value);
-      return next;
-    });
-  });
-  for (auto [e, sum] : llvm::enumerate(sums)) {
-    Value query = getRow(firstQuery, e / n), key = getColumn(firstKey, e % n);
-    Value isThere = arith::AndIOp::create(b, b.isLess(query, b.i64(qLen)), b.isLess(key, b.i64(kvLen)));
-    Value at = b.add(b.mul(b.add(b.mul(plane, qLen), query), kvLen), key);
-    b.when(isThere, [&, sum = sum] { b.store(sum, b.getResultPointer(numGrads), at); });
-  }
+    fillTile(rows.keyed, getQ(batch, head), firstQuery, tile.rows);
+    fillTile(rows.valued, getDout(batch, head), firstQuery, tile.rows);
+    fillDelta(delta, batch, head, firstQuery, tile.rows);
+    fillTile(columns.keyed, getK(batch, kvHead), firstKey, tile.columns);
+    fillTile(columns.valued, getV(batch, kvHead), firstKey, tile.columns);
+    b.barrier();
+    return emitScores(rows, columns, delta, batch, head, firstQuery, firstKey, tile, /*queriesAreRows=*/true).ofMasked;
+  };
+  emitMaskGradient(number, plan, tile.rows / kSide, tile.columns / kSide, emit);
 }
 
 LogicalResult BackwardEmitter::emit() {
@@ -309,24 +249,14 @@ LogicalResult BackwardEmitter::emit() {
     return failure();
   int64_t keyTiles = llvm::divideCeil(kvLen, ofKeys->rows), queryTiles = llvm::divideCeil(qLen, ofQueries->rows);
   Plan keys = {*ofKeys, keyTiles, kvHeads * keyTiles}, queries = {*ofQueries, queryTiles, heads * queryTiles};
-  int64_t maskBlocks = 0;
-  if (op.getMaskGrad()) {
-    auto shape = cast<RankedTensorType>(op.getMaskGrad().getType()).getShape();
-    maskBlocks = shape[0] * shape[1] * queryTiles * llvm::divideCeil(kvLen, ofQueries->columns);
-  }
+  int64_t maskBlocks = countMaskBlocks(op, queryTiles, ofQueries->columns);
   arena = b.shared(f32, std::max(getFloats(*ofKeys, countWeights(*ofKeys), ofKeys->columns),
                                  getFloats(*ofQueries, 1, ofQueries->rows)));
 
-  Value block = b.getBlock();
-  Value ofQuery = b.sub(block, b.i64(keys.blocks)), ofMask = b.sub(ofQuery, b.i64(queries.blocks));
-  auto isBetween = [&](Value number, int64_t count) {
-    Value isNotBefore = arith::CmpIOp::create(b, arith::CmpIPredicate::sge, number, b.i64(0));
-    return arith::AndIOp::create(b, isNotBefore, b.isLess(number, b.i64(count)));
-  };
-  b.when(b.isLess(block, b.i64(keys.blocks)), [&] { emitKeyBlock(block, keys); });
-  b.when(isBetween(ofQuery, queries.blocks), [&] { emitQueryBlock(ofQuery, queries); });
-  if (maskBlocks)
-    b.when(isBetween(ofMask, maskBlocks), [&] { emitMaskBlock(ofMask, {queries.tile, queries.tiles, maskBlocks}); });
+  emitParts(
+      keys.blocks, [&](Value block) { emitKeyBlock(block, keys); }, queries.blocks,
+      [&](Value block) { emitQueryBlock(block, queries); }, maskBlocks,
+      [&](Value block) { emitMaskBlock(block, {queries.tile, queries.tiles, maskBlocks}); });
   b.setResidentBlocks(getResidentBlocks(
       std::max(getSumRegisters(keys.tile.rows, headDim + vDim), getSumRegisters(queries.tile.rows, headDim))));
   b.finish(kThreads, keys.blocks + queries.blocks + maskBlocks);

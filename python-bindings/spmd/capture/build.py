@@ -109,6 +109,13 @@ def _annotations(view: torch.nn.Module, call: StepCall, traced: Trace, tensors: 
                     if name in own and name not in said]
 
 
+def _follow_views(node: dict, arguments: dict, roots: dict[int, int]) -> None:
+    """Adds to `roots`, by number, what the results of `node` are views of."""
+    if "view_of" in node:
+        base = arguments[node["view_of"]].get("value")
+        roots.update((result["id"], roots.get(base, base)) for result in node["results"] if result)
+
+
 def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dict]) -> None:
     """Parameters that want a gradient and are written by no node, not through a view (`p.data`) either: no gradient
     reaches them, or no optimizer has them."""
@@ -116,9 +123,7 @@ def _warn_of_idle_parameters(call: StepCall, inputs: list[dict], nodes: list[dic
     viewed: dict[int, int] = {}
     for node in nodes:
         arguments = dict(node["args"])
-        if "view_of" in node:
-            base = arguments[node["view_of"]].get("value")
-            viewed.update((result["id"], viewed.get(base, base)) for result in node["results"] if result)
+        _follow_views(node, arguments, viewed)
         for name in node.get("mutates", ()):
             given = arguments[name].get("values", [arguments[name].get("value")])
             written.update(viewed.get(number, number) for number in given)
@@ -142,9 +147,7 @@ def _check_masters(call: StepCall, inputs: list[dict], nodes: list[dict], stacks
     roots: dict[int, int] = {}  # of views, and of what ops in place give
     for node in nodes:
         arguments = dict(node["args"])
-        if "view_of" in node:
-            base = arguments[node["view_of"]].get("value")
-            roots.update((result["id"], roots.get(base, base)) for result in node["results"] if result)
+        _follow_views(node, arguments, roots)
         for name in node.get("mutates", ()):
             for number in arguments[name].get("values", [arguments[name].get("value")]):
                 master = parameters.get(roots.get(number, number))
