@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=20)
     options = parser.parse_args()
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
-    known = {case.key(0): case for case in [*cases.FULL, *cases.SMALL, cases.NANO]}
+    known = {case.key(0): case for case in [*cases.FULL, *cases.SMALL, *cases.NANO]}
     case = known[options.key.rsplit("-", 1)[0] + "-0"]
     of_all = int(options.key.rsplit("-", 1)[1])  # whose batch it is
     has_gpu = torch.cuda.is_available()
