@@ -5,6 +5,7 @@
 #include "dialects/Kernel/Body.h"
 #include "dialects/Kernel/ClusterSchedule.h"
 #include "dialects/Kernel/Kernel.h"
+#include "dialects/Kernel/PaddedRows.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -183,7 +184,7 @@ LogicalResult ClusterOp::verifyRegions() {
       if (d < static_cast<int64_t>(getParallel()))
         return emitOpError("result ") << i << " has a map without parallel dim " << d;
     }
-    if (count != getNumElements(getResult(i).getType()))
+    if (count != getNumElements(getResult(i).getType()) && !getPaddedRows(*this, i))
       return emitOpError("result ") << i << " has " << getNumElements(getResult(i).getType())
                                     << " elements but the dims of its map count " << count;
   }

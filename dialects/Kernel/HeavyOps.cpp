@@ -39,9 +39,12 @@ LogicalResult GemmOp::verify() {
       return emitOpError() << name << ' ' << value.getType() << " must have " << elements << " elements";
     return success();
   };
-  if (failed(checkElements("result", getResult(), batch * m * n)) || failed(checkElements("bias", getBias(), n)) ||
-      failed(checkElements("residual", getResidual(), batch * m * n)) ||
-      failed(checkElements("pre_activation", getPreActivation(), batch * m * n)))
+  int64_t ldc = getResultLd();
+  if (ldc < n)
+    return emitOpError("leading dimension of the result is ") << ldc << ", less than a row of " << n;
+  if (failed(checkElements("result", getResult(), batch * m * ldc)) || failed(checkElements("bias", getBias(), n)) ||
+      failed(checkElements("residual", getResidual(), batch * m * ldc)) ||
+      failed(checkElements("pre_activation", getPreActivation(), batch * m * ldc)))
     return failure();
   if (getPreActivation() && !getActivation())
     return emitOpError("has a result pre_activation, but no activation");

@@ -45,7 +45,9 @@ def Kernel_ClusterOp : Kernel_KernelOp<"cluster", [IsolatedFromAbove, SingleBloc
     (C4) where a map is linear and free of symbols, its indices are inside the tensor, unless guarded;
     (C5) a reduction names distinct sequential dims;
     (C6) a yielded value varies only along dims of the result's map;
-    (C7) the result's map has every parallel dim of size above 1, and its dims count exactly the result's elements.
+    (C7) the result's map has every parallel dim of size above 1, and its dims count exactly the result's elements, or
+    those of its rows without their padding: the type's last dim is then the rows' leading dimension, and what lies
+    between a row and the next, less than a row's alignment (spmd-pad-leading-dims), is written by nobody.
 
     Example, a softmax over rows:
     ```mlir
@@ -214,7 +216,8 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
   let description = [{
     `result[i] = activation(op(A_i) * op(B_i) + bias + residual[i])` for i < batch, where A_i starts at element
     `a_offset + i * a_stride` of `a` and has leading dimension `lda` (likewise B), op transposes when `trans_a` /
-    `trans_b` is there, and the result is contiguous: batch x m x n. op(A) is m x k, op(B) is k x n.
+    `trans_b` is there, and the result is batch x m x `ldc`, of which each row's first n elements are written; without
+    `ldc` it is contiguous. op(A) is m x k, op(B) is k x n.
 
     What comes after the product is its epilogue, of which a library may have parts: `bias` has an element per column;
     `residual` has the elements of the result, which may overwrite it, as when a gradient is accumulated; `activation`
@@ -223,7 +226,7 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     step, as ops of their own would; a library may round once.
 
     Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16 or f16, then summed in f32; (C3) views inside
-    their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * n
+    their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * ldc
     elements, bias has n; (C5) pre_activation only with an activation.
 
     ```mlir
@@ -238,17 +241,20 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     UnitAttr:$trans_a, UnitAttr:$trans_b,
     DefaultValuedOptionalAttr<I64Attr, "0">:$a_offset, I64Attr:$lda, DefaultValuedOptionalAttr<I64Attr, "0">:$a_stride,
     DefaultValuedOptionalAttr<I64Attr, "0">:$b_offset, I64Attr:$ldb, DefaultValuedOptionalAttr<I64Attr, "0">:$b_stride,
-    OptionalAttr<Kernel_ActivationAttr>:$activation);
+    OptionalAttr<Kernel_ActivationAttr>:$activation, OptionalAttr<I64Attr>:$ldc);
   let results = (outs Kernel_Tensor:$result, Optional<Kernel_Tensor>:$pre_activation);
   let assemblyFormat = [{
     `m` $m `n` $n `k` $k (`batch` $batch^)?
     `a` `(` $a `ld` $lda (`offset` $a_offset^)? (`stride` $a_stride^)? (`trans` $trans_a^)? `:` type($a) `)`
     `b` `(` $b `ld` $ldb (`offset` $b_offset^)? (`stride` $b_stride^)? (`trans` $trans_b^)? `:` type($b) `)`
     (`bias` `(` $bias^ `:` type($bias) `)`)? (`residual` `(` $residual^ `:` type($residual) `)`)?
-    (`activation` $activation^)? attr-dict `->` type($result) (`,` `pre_activation` type($pre_activation)^)?
+    (`activation` $activation^)? (`ldc` $ldc^)? attr-dict `->` type($result)
+    (`,` `pre_activation` type($pre_activation)^)?
   }];
   let extraClassDeclaration = [{
     bool isGenerated() { return false; }
+    /// Elements from a row of the result, of the residual and of pre_activation to the next.
+    int64_t getResultLd() { return getLdc().value_or(getN()); }
   }];
 }
 

@@ -128,6 +128,11 @@ Tensor emptyResult(OpCall &call, unsigned i) {
   return Tensor(*getDType(type.getElementType()), type.getShape());
 }
 
+void fillUnwritten(Tensor &result) {
+  for (int64_t i = 0, e = result.numel(); i < e; ++i)
+    result.set(i, result.isFloating() ? std::numeric_limits<double>::quiet_NaN() : -1);
+}
+
 DType OpCall::resultType(unsigned i) const {
   return *getDType(cast<RankedTensorType>(op->getResult(i).getType()).getElementType());
 }

@@ -3,6 +3,7 @@
 #include "spmd/Kernels/KernelTable.h"
 #include "CollectKernels.h"
 #include "dialects/Kernel/Kernel.h"
+#include "dialects/Kernel/PaddedRows.h"
 #include "spmd/Kernels/Cubin.h"
 #include "spmd/Runtime/Core/KernelTable.h"
 #include "llvm/IR/Constants.h"
@@ -19,20 +20,24 @@ FailureOr<std::string> getKernelTable(ModuleOp module, const llvm::StringMap<int
     return failure();
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto print = [&](char access, ValueRange values) {
-    for (Value value : values) {
-      auto tensor = cast<RankedTensorType>(value.getType());
-      int64_t bytes = tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
-      os << ' ' << access << ':' << tensor.getElementType() << ':' << bytes;
-    }
+  auto print = [&](char access, Value value) {
+    auto tensor = cast<RankedTensorType>(value.getType());
+    int64_t bytes = tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+    os << ' ' << access << ':' << tensor.getElementType() << ':' << bytes;
   };
   for (Operation *op : *kernels) {
     auto kernel = cast<KernelOpInterface>(op);
     StringRef symbol = kernel.getSymbolAttr().getValue();
     auto grid = blocks.find(symbol);
     os << symbol << ' ' << (grid == blocks.end() ? kernel.getParallelIterations() : grid->second);
-    print('r', op->getOperands());
-    print('w', op->getResults());
+    for (Value operand : op->getOperands())
+      print('r', operand);
+    auto cluster = dyn_cast<ClusterOp>(op);
+    for (OpResult result : op->getResults()) {
+      print('w', result);
+      if (std::optional<PaddedRows> rows = cluster ? getPaddedRows(cluster, result.getResultNumber()) : std::nullopt)
+        os << ':' << rows->columns << '/' << rows->ld;
+    }
     os << '\n';
   }
   return text;

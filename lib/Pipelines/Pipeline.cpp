@@ -6,6 +6,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "spmd/Conversion/AtenToKernel/Epilogues.h"
 #include "spmd/Conversion/AtenToKernel/Passes.h"
+#include "spmd/Conversion/AtenToKernel/RowAlignment.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Import/Passes.h"
 #include "spmd/ShardUnits/Placement.h"
@@ -123,6 +124,12 @@ std::unique_ptr<Pass> fuseGemmEpilogues(const PipelineOptions &options) {
   return createFuseGemmEpiloguesPass(std::move(pass));
 }
 
+std::unique_ptr<Pass> padLeadingDims(const PipelineOptions &options) {
+  PadLeadingDimsPassOptions pass;
+  pass.alignment = options.rowAlignment;
+  return createPadLeadingDimsPass(pass);
+}
+
 std::unique_ptr<Pass> convertKernelToPlan(const PipelineOptions &options) {
   ConvertKernelToPlanPassOptions pass;
   pass.gemmWorkspace = options.gemmWorkspace;
@@ -197,6 +204,8 @@ const PassEntry kPipeline[] = {
      "light ops become clusters, heavy ones kernels of their own, views become access maps"},
     {Phase::kernels, Kind::optimization, fuseGemmEpilogues,
      "what the target's library adds to a GEMM on the way, no cluster has to read again"},
+    {Phase::kernels, Kind::optimization, padLeadingDims,
+     "a library's fast GEMMs read rows that begin at multiples of 16 bytes"},
     {Phase::kernels, Kind::required, make<createFlattenCollectivesPass>,
      "a communicator moves contiguous chunks; rows inside a tensor are copied to and from them"},
     {Phase::kernels, Kind::required, make<createOutlineKernelsPass>,
@@ -283,6 +292,8 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
       return "epilogues=" + options.epilogues + ": " + bad + ", or auto";
   if (options.prefetch < 0 || options.prefetch > 1)
     return "prefetch=" + std::to_string(options.prefetch) + ": expected 0, 1";
+  if (std::string bad = findBadRowAlignment(options.rowAlignment); !bad.empty())
+    return "row-alignment=" + std::to_string(options.rowAlignment) + ": " + bad;
   return "";
 }
 

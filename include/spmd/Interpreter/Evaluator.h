@@ -77,6 +77,9 @@ private:
 /// A tensor of the type of result `i`, all zero.
 Tensor emptyResult(OpCall &call, unsigned i);
 
+/// NaN in every element of a result of which some are not written, so that reading one of these shows; -1 in integers.
+void fillUnwritten(Tensor &result);
+
 using Evaluator = mlir::LogicalResult (*)(OpCall &);
 
 /// Evaluators of the ops that a rank executes alone and that have no scalar body, by op name.

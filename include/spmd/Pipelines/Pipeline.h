@@ -61,6 +61,8 @@ struct PipelineOptions {
   bool sumNorms = false;
   /// Row numbers that are checked are clamped, too (spmd-convert-aten-to-kernel): the target finds bad ones late.
   bool clampIndices = false;
+  /// Bytes to whose multiples rows of GEMMs' matrices are padded (spmd-pad-leading-dims).
+  int64_t rowAlignment = 16;
   /// Bytes of a GEMM's workspace (spmd-convert-kernel-to-plan): what the target's library wants; 0: none.
   int64_t gemmWorkspace = 0;
   /// A user's passes behind those of a phase, as text: "cse,my-pass{option=1}".
@@ -115,6 +117,11 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         "What GEMMs do besides: auto (default: what the target's library has), none, or some of bias, "
         "residual, relu, gelu, gelu_tanh",
         options.epilogues);
+  visit(
+      "row-alignment",
+      "Bytes to whose multiples rows of GEMMs' matrices are padded: 16 (default), another power of two up to 128, or 1 "
+      "for none",
+      options.rowAlignment);
 }
 
 /// What is wrong with the values of these options, as "mode=zero: expected fully_shard, replicate"; empty when nothing.

@@ -152,7 +152,7 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
   Location loc = gemm.getLoc();
   Type type = cast<RankedTensorType>(gemm.getResult().getType()).getElementType();
   int64_t elementBytes = getElementBytes(type);
-  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK(), batch = gemm.getBatch();
+  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK(), batch = gemm.getBatch(), ldc = gemm.getResultLd();
   // The bytes from the first to the last element that the matrices of a view touch.
   auto viewRef = [&](Value matrix, int64_t rows, int64_t columns, int64_t offset, int64_t ld, int64_t stride) {
     int64_t elements = (rows - 1) * ld + columns + (batch - 1) * stride;
@@ -179,9 +179,9 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
   RefAttr workspace;
   if (std::optional<Slot> slot = assignment.getWorkspace(gemm))
     workspace = writeRef(*slot, loc);
-  lastCompute = create<plan::GemmOp>(loc, a, b, c, m, n, k, gemm.getLda(), gemm.getLdb(), /*ldc=*/n, transA, transB,
+  lastCompute = create<plan::GemmOp>(loc, a, b, c, m, n, k, gemm.getLda(), gemm.getLdb(), ldc, transA, transB,
                                      llvm::APFloat(accumulate ? 1.0 : 0.0), batch, gemm.getAStride(), gemm.getBStride(),
-                                     /*stride_c=*/batch > 1 ? m * n : 0, type, bias, residual, activation,
+                                     /*stride_c=*/batch > 1 ? m * ldc : 0, type, bias, residual, activation,
                                      preActivation, workspace, kCompute);
 }
 

@@ -192,8 +192,8 @@ void DataflowBuilder::addKernel(KernelOpInterface kernel) {
 
 void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
   int64_t size = sizeOf(dtypeOf(gemm.getResult()));
-  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK(), batch = gemm.getBatch();
-  int64_t strideA = gemm.getAStride(), strideB = gemm.getBStride(), strideC = batch > 1 ? m * n : 0;
+  int64_t m = gemm.getM(), n = gemm.getN(), k = gemm.getK(), batch = gemm.getBatch(), ldc = gemm.getResultLd();
+  int64_t strideA = gemm.getAStride(), strideB = gemm.getBStride(), strideC = batch > 1 ? m * ldc : 0;
   bool transA = gemm.getTransA(), transB = gemm.getTransB();
   // A matrix of a view is what lies between the first and the last of its elements.
   auto addMatrix = [&](Value matrix, int64_t rows, int64_t columns, int64_t offset, int64_t ld, int64_t stride) {
@@ -216,9 +216,9 @@ void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
   if (batch == 1) // strides of one matrix are of no account
     strideA = strideB = 0;
   auto operation = plan::GemmOperationAttr::get(
-      gemm.getContext(), dtypeOf(gemm.getResult()), m, n, k, gemm.getLda(), gemm.getLdb(), /*ldc=*/n, transA, transB,
-      batch, strideA, strideB, strideC, static_cast<bool>(gemm.getBias()), static_cast<bool>(gemm.getResidual()),
-      activation, static_cast<bool>(gemm.getPreActivation()));
+      gemm.getContext(), dtypeOf(gemm.getResult()), m, n, k, gemm.getLda(), gemm.getLdb(), ldc, transA, transB, batch,
+      strideA, strideB, strideC, static_cast<bool>(gemm.getBias()), static_cast<bool>(gemm.getResidual()), activation,
+      static_cast<bool>(gemm.getPreActivation()));
   compute(operation, operands, results, gemm.getLoc());
 }
 

@@ -2,6 +2,7 @@
 
 #include "ScalarCode.h"
 #include "dialects/Kernel/AccessMap.h"
+#include "dialects/Kernel/PaddedRows.h"
 
 using namespace mlir;
 
@@ -113,6 +114,8 @@ LogicalResult evaluateCluster(OpCall &call) {
     if (failed(access))
       return failure();
     Tensor result = emptyResult(call, i);
+    if (kernel::getPaddedRows(op, i))
+      fillUnwritten(result);
     const Lanes &values = lanes;
     forEachPoint(dims, [&](int64_t flat, ShapeRef index) {
       result.set(access->at(index), values[values.size() == 1 ? 0 : flat]);

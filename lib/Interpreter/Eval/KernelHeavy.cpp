@@ -30,13 +30,18 @@ LogicalResult evaluateGemm(OpCall &call) {
   std::optional<Tensor> preActivation;
   if (op.getPreActivation())
     preActivation = emptyResult(call, 1);
-  int64_t m = op.getM(), n = op.getN(), k = op.getK();
+  int64_t m = op.getM(), n = op.getN(), k = op.getK(), ldc = op.getResultLd();
+  if (ldc > n) { // nobody reads between rows
+    fillUnwritten(result);
+    if (preActivation)
+      fillUnwritten(*preActivation);
+  }
   int64_t lda = op.getLda(), ldb = op.getLdb();
   for (int64_t i = 0; i < static_cast<int64_t>(op.getBatch()); ++i) {
     int64_t aStart = op.getAOffset() + i * op.getAStride(), bStart = op.getBOffset() + i * op.getBStride();
     for (int64_t row = 0; row < m; ++row)
       for (int64_t column = 0; column < n; ++column) {
-        int64_t element = (i * m + row) * n + column;
+        int64_t element = (i * m + row) * ldc + column;
         double sum = 0;
         for (int64_t inner = 0; inner < k; ++inner)
           sum += a.at(aStart + (op.getTransA() ? inner * lda + row : row * lda + inner)) *

@@ -17,12 +17,24 @@ static constexpr char kComment[] = "//spmd ";
 static constexpr char kMember[] = "kernel_table/   ";
 constexpr size_t kArchiveHead = 8, kMemberHead = 60, kMemberSize = 48;
 
-/// "r:f32:2048". Text that is none gives bytes that no reference has.
+/// "r:f32:2048", or "w:f32:2048:15/16" of rows of 15 elements, each at a multiple of 16. Text that is none gives bytes
+/// that no reference has.
 static KernelEntry::Argument parseArgument(const std::string &text) {
-  size_t first = text.find(':'), last = text.rfind(':');
-  if (first == std::string::npos || first == last)
+  size_t dtype = text.find(':'), bytes = text.find(':', dtype + 1);
+  if (dtype == std::string::npos || bytes == std::string::npos)
     return {text, "", -1};
-  return {text.substr(0, first), text.substr(first + 1, last - first - 1), std::atoll(text.c_str() + last + 1)};
+  KernelEntry::Argument argument{text.substr(0, dtype), text.substr(dtype + 1, bytes - dtype - 1),
+                                 std::atoll(text.c_str() + bytes + 1)};
+  size_t columns = text.find(':', bytes + 1), ld = text.find('/', columns);
+  if (columns == std::string::npos)
+    return argument;
+  if (ld != std::string::npos) {
+    argument.columns = std::atoll(text.c_str() + columns + 1);
+    argument.ld = std::atoll(text.c_str() + ld + 1);
+  }
+  if (argument.columns <= 0 || argument.columns >= argument.ld)
+    argument.bytes = -1;
+  return argument;
 }
 
 KernelTable spmd::runtime::parseKernelTable(std::string_view table) {

@@ -41,10 +41,16 @@ void FiniteWatch::look(int32_t id, int64_t rank, void *const *pointers) {
   command.visit(
       [&](const KernelCommand &launched) {
         auto kernel = kernels.find(launched.symbol);
-        for (size_t i = 0; kernel != kernels.end() && i < command.refs.size(); ++i)
-          if (std::optional<DType> dtype = parseDType(kernel->second.arguments[i].dtype);
-              dtype && command.refs[i].writes())
+        for (size_t i = 0; kernel != kernels.end() && i < command.refs.size(); ++i) {
+          const KernelEntry::Argument &argument = kernel->second.arguments[i];
+          std::optional<DType> dtype = parseDType(argument.dtype);
+          if (!dtype || !command.refs[i].writes())
+            continue;
+          if (argument.ld == 0)
             lookAtWhole(i, *dtype);
+          for (int64_t at = 0, ld = argument.ld * sizeOf(*dtype); ld > 0 && at < command.refs[i].bytes; at += ld)
+            lookAt(static_cast<const char *>(pointers[i]) + at, *dtype, argument.columns, id, rank);
+        }
       },
       [&](const GemmCommand &gemm) {
         const GemmShape &shape = gemm.shape;

@@ -52,7 +52,20 @@ TEST_F(KernelTableRule, AccessOfAnArgument) {
   expectError("argument 0 is rw of 64 bytes; the kernel takes r of 64 bytes of f32", table);
 }
 
+TEST_F(KernelTableRule, PaddedRows) {
+  Status status = checkKernelTable(plan, "k0 16 r:f32:64 w:bf16:32:7/8\nk1 1\n");
+  EXPECT_TRUE(status.ok()) << status.message;
+  KernelTable table = parseKernelTable("k0 16 r:f32:64 w:bf16:32:7/8\n");
+  const std::vector<KernelEntry::Argument> &arguments = table.at("k0").arguments;
+  EXPECT_EQ(arguments[0].ld, 0);
+  EXPECT_EQ(arguments[1].columns, 7);
+  EXPECT_EQ(arguments[1].ld, 8);
+}
+
 TEST_F(KernelTableRule, TextThatIsNone) {
+  for (std::string rows : {"", "7", "7/7", "0/8", "x/8", "7/", "9/8", ":7/8"})
+    expectError("argument 1 is w of 32 bytes; the kernel takes w of -1 bytes",
+                "k0 16 r:f32:64 w:bf16:32:" + rows + "\n");
   expectError("argument 0 is r of 64 bytes; the kernel takes", "k0 16 r w\n");
   expectError("has 16 iterations; the kernel was compiled for 0", "k0 many\n");
 }

@@ -109,4 +109,46 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
   let dependentDialects = ["::spmd::kernel::KernelDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def PadLeadingDimsPass : Pass<"spmd-pad-leading-dims", "::mlir::ModuleOp"> {
+  let summary = "lets rows of matrices begin where a library's GEMMs are fast";
+  let description = [{
+    Definition: a matrix that only GEMMs and clusters write and read, whose rows are no multiple of `alignment` bytes, gets
+    a leading dimension that is one; where rows are 4 KiB or longer, a multiple of 128 bytes. The GEMMs' leading dimensions
+    and the clusters' maps change with it; an elementwise cluster over all elements becomes one over rows. What lies
+    between a row's end and the next row is neither written nor read.
+
+    Input: kernel ops in blocks (after spmd-fuse-gemm-epilogues). Output: the same, with `ldc` where it is no row.
+    Errors: an alignment that is no power of two up to 128.
+
+    Not padded: rows shorter than `alignment`; matrices that are parts of unit buffers, results of the step, or used by
+    anything but GEMMs and clusters with linear maps. A GEMM's results and residual lie alike, or none is padded.
+
+    Why: a library's fast GEMMs move vectors of 16 bytes. Those of GPT-2's 50,257 logits take 5 to 8 times as long
+    without (measured on an H200, bf16), and a cluster's rows are read in vectors, too. It costs memory of less than
+    `alignment` bytes a row, or 3 %.
+
+    ```mlir
+    // spmd-opt --spmd-pad-leading-dims
+    func.func @logits(%x: tensor<8x16xf32>, %w: tensor<7x16xf32>, %v: tensor<7x4xf32>) -> tensor<8x4xf32> {
+      %p = kernel.gemm m 8 n 7 k 16 a(%x ld 16 : tensor<8x16xf32>) b(%w ld 16 trans : tensor<7x16xf32>)
+          -> tensor<8x7xf32>
+      %y = kernel.gemm m 8 n 4 k 7 a(%p ld 7 : tensor<8x7xf32>) b(%v ld 4 : tensor<7x4xf32>) -> tensor<8x4xf32>
+      return %y : tensor<8x4xf32>
+    }
+    // becomes
+    func.func @logits(%x: tensor<8x16xf32>, %w: tensor<7x16xf32>, %v: tensor<7x4xf32>) -> tensor<8x4xf32> {
+      %p = kernel.gemm m 8 n 7 k 16 a(%x ld 16 : tensor<8x16xf32>) b(%w ld 16 trans : tensor<7x16xf32>)
+          ldc 8 -> tensor<8x8xf32>
+      %y = kernel.gemm m 8 n 4 k 7 a(%p ld 8 : tensor<8x8xf32>) b(%v ld 4 : tensor<7x4xf32>) -> tensor<8x4xf32>
+      return %y : tensor<8x4xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"alignment", "alignment", "int64_t", /*default=*/"16",
+           "bytes to whose multiple rows are padded; 1: none are">,
+  ];
+  let dependentDialects = ["::spmd::kernel::KernelDialect", "::mlir::arith::ArithDialect"];
+}
+
 #endif // SPMD_CONVERSION_ATENTOKERNEL_PASSES_TD

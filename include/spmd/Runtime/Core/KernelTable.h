@@ -16,11 +16,14 @@ namespace spmd::runtime {
 /// The text in a shared object of kernels that says what each takes; docs/artifact-format.md has its form.
 constexpr char kKernelTableSymbol[] = "spmd_kernel_table";
 
-/// What a kernel takes: iterations, and of each argument access ("r", "w", "rw"), dtype and bytes.
+/// What a kernel takes: iterations, and of each argument access ("r", "w", "rw"), dtype and bytes; and of the rows that
+/// it writes, where they are padded, how many elements of each `ld` are there.
 struct KernelEntry {
   struct Argument {
     std::string access, dtype;
     int64_t bytes = 0;
+    /// 0: all of them are.
+    int64_t columns = 0, ld = 0;
   };
   int64_t parallel = 0;
   std::vector<Argument> arguments;

@@ -191,10 +191,11 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
   kernel::ActivationAttr activation;
   if (candidate.activation)
     activation = kernel::ActivationAttr::get(gemm.getContext(), *candidate.activation);
-  auto fused = GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, gemm.getA(), gemm.getB(),
-                              candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(),
-                              gemm.getBatch(), gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(),
-                              gemm.getAStride(), gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation);
+  auto fused =
+      GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, gemm.getA(), gemm.getB(),
+                     candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
+                     gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(),
+                     gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation, gemm.getLdcAttr());
   numberInBlock(fused);
   fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
   for (const Remains &rest : candidate.remains)
@@ -207,7 +208,7 @@ LogicalResult FuseGemmEpiloguesPass::runOnFunction(func::FuncOp func, IRRewriter
   func.walk([&](GemmOp gemm) {
     Type type = getElementTypeOrSelf(gemm.getResult().getType());
     StringRef name = type.isF32() ? "f32" : type.isF64() ? "f64" : "bf16";
-    if (!gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() &&
+    if (!gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() && !gemm.getLdc() &&
         llvm::is_contained(llvm::split(dtypes, ','), name))
       gemms.push_back(gemm);
   });

@@ -91,7 +91,7 @@ Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
                     return {kernel::GemmOp::create(builder, loc, results[0], /*pre_activation=*/Type(), operands[0],
                                                    operands[1], /*c=*/Value(), /*bias=*/Value(), m, n, k, batch,
                                                    l.transposed, r.transposed, l.offset, l.ld, l.batchStride, r.offset,
-                                                   r.ld, r.batchStride, kernel::ActivationAttr())
+                                                   r.ld, r.batchStride, kernel::ActivationAttr(), /*ldc=*/IntegerAttr())
                                 .getResult()};
                   });
   return g.addResult(anchor, {batch, m, n}, left.getElementType());

@@ -1,0 +1,45 @@
+// The first infinity and nan, where only what is written counts.
+#include "spmd/Runtime/Train/FiniteWatch.h"
+#include "TestSupport.h"
+
+#include <array>
+#include <limits>
+
+using namespace spmd::runtime;
+
+namespace {
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+/// A kernel that writes rows of 3 of 4 elements, and a GEMM that does.
+struct FiniteWatchOfRows : ::testing::Test {
+  Plan plan;
+  std::array<float, 8> rows = {1, 2, 3, kNan, 5, 6, 7, kNan};
+
+  FiniteWatchOfRows() {
+    GemmCommand gemm;
+    gemm.dtype = DType::F32;
+    gemm.shape.m = 2, gemm.shape.n = 3, gemm.shape.k = 1, gemm.shape.batch = 1, gemm.shape.ldc = 4;
+    Ref read{0, 0, {}, 32, Access::Read}, write{0, 0, {}, 32, Access::Write};
+    plan.commands = {{0, "", {read, write}, KernelCommand{"k0", 1, 1}}, {0, "", {read, read, write}, gemm}};
+  }
+  std::string look(int32_t id, const std::string &table) {
+    FiniteWatch watch(plan);
+    watch.setKernels(table);
+    std::array<void *, 3> pointers = {rows.data(), rows.data(), rows.data()};
+    watch.look(id, 0, pointers.data());
+    return watch.describe().message;
+  }
+};
+} // namespace
+
+TEST_F(FiniteWatchOfRows, PaddingIsNobodys) {
+  EXPECT_EQ(look(0, "k0 1 r:f32:32 w:f32:32:3/4\n"), "");
+  EXPECT_EQ(look(1, ""), "");
+}
+
+TEST_F(FiniteWatchOfRows, ElementsAreLookedAt) {
+  expectContains(look(0, "k0 1 r:f32:32 w:f32:32\n"), "the first nan is of command 0");
+  rows[6] = std::numeric_limits<float>::infinity();
+  expectContains(look(0, "k0 1 r:f32:32 w:f32:32:3/4\n"), "the first infinity is of command 0");
+  expectContains(look(1, ""), "the first infinity is of command 1");
+}
