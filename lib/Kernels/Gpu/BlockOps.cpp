@@ -9,7 +9,7 @@ using namespace mlir;
 namespace spmd::kernel {
 
 SmallVector<Value> reduceBlock(GpuBuilder &b, ArrayRef<ReduceKind> kinds, ArrayRef<Value> values, int64_t threads,
-                               bool isInLoop) {
+                               bool isInLoop, int64_t teams, Value turn) {
   SmallVector<Value> totals, partials;
   for (auto [kind, value] : llvm::zip_equal(kinds, values))
     totals.push_back(b.reduceWarp(kind, value));
@@ -17,11 +17,18 @@ SmallVector<Value> reduceBlock(GpuBuilder &b, ArrayRef<ReduceKind> kinds, ArrayR
   if (warps == 1)
     return totals;
   for (Value total : totals)
-    partials.push_back(b.shared(total.getType(), warps));
+    partials.push_back(b.shared(total.getType(), warps * teams * (turn ? 2 : 1)));
   Value warp = b.floorDiv(b.getThread(), kWarpSize), lane = b.mod(b.getThread(), kWarpSize);
-  // Partials of an iteration before may still be read.
-  if (isInLoop)
+  Value first = teams == 1 ? b.i64(0) : b.mul(b.floorDiv(b.getThread(), threads), warps);
+  if (turn) {
+    // Who writes where the turn before the last did has met all others at the barrier of the last, behind their reads.
+    Value place = b.mul(b.mod(turn, 2), warps * teams);
+    warp = b.add(place, warp);
+    first = b.add(place, first);
+  } else if (isInLoop) {
+    // Partials of an iteration before may still be read.
     b.barrier();
+  }
   b.when(b.isEqual(lane, b.i64(0)), [&] {
     for (auto [total, partial] : llvm::zip_equal(totals, partials))
       b.store(total, partial, warp);
@@ -34,6 +41,7 @@ SmallVector<Value> reduceBlock(GpuBuilder &b, ArrayRef<ReduceKind> kinds, ArrayR
     isThere = b.isLess(from, b.i64(warps));
     from = arith::SelectOp::create(b, isThere, from, b.i64(0));
   }
+  from = b.add(first, from);
   for (auto [kind, total, partial] : llvm::zip_equal(kinds, totals, partials)) {
     Value mine = b.load(partial, total.getType(), from);
     if (isThere)

@@ -7,11 +7,13 @@
 
 namespace spmd::kernel {
 
-/// Combines scalars over all `threads` (whole warps) of the block, each by its kind and by a fixed tree: the lanes of a
-/// warp, then the warps. Every thread gets the results. There is one barrier for all; the shared memory that is used
-/// belongs to this place in the code, so `isInLoop` puts another one before it.
+/// Combines scalars over all `threads` (whole warps) of the block, or of each of `teams` in it, by their kinds and by a
+/// fixed tree: the lanes of a warp, then the warps. Every thread gets the results. There is one barrier for all; the
+/// shared memory that is used belongs to this place in the code, so `isInLoop` puts another one before it. It needs
+/// none in a loop that tells its `turn`, a number that is one more each time: turns take two places by turns.
 llvm::SmallVector<mlir::Value> reduceBlock(GpuBuilder &b, llvm::ArrayRef<ReduceKind> kinds,
-                                           llvm::ArrayRef<mlir::Value> values, int64_t threads, bool isInLoop);
+                                           llvm::ArrayRef<mlir::Value> values, int64_t threads, bool isInLoop,
+                                           int64_t teams = 1, mlir::Value turn = {});
 /// One scalar, outside of loops.
 mlir::Value reduceBlock(GpuBuilder &b, ReduceKind kind, mlir::Value value, int64_t threads);
 

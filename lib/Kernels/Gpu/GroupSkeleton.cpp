@@ -30,6 +30,13 @@
 // Of 40,000 elements a row, which no block has registers for, it is two loops over the thread's part of the row: one
 // that sums and one that reads again.
 //
+// [Note: teams of a block]
+// Sums of columns beside rows (a norm's backward) leave few points of the grid, each with many rows: one group for
+// each would keep too little of memory's latency busy. So several groups of a block, its teams, share out the rows of a
+// point: team t has rows t, t + teams, and so on. Teams have the same number of rows, as a block's barriers are for all
+// of it. At the end each leaves its sums in shared memory, and all add them up in the order of the teams; what is
+// outside of the loop over rows is computed by all teams alike and stored by the first.
+//
 //===----------------------------------------------------------------------===//
 
 #include "BlockOps.h"
@@ -55,12 +62,13 @@ private:
   // Shape.
   void chooseShape(int64_t groups);
   bool chooseParts(int64_t items, int64_t words);
+  void chooseTeams(int64_t groups, int64_t words);
   bool mayOverwriteScalars() const;
 
   // Loops.
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
-  void emitShared(const Roots &roots);
+  void emitShared(const Roots &roots, const Roots &later = {});
   void countReads(const Roots &roots);
   void emitScalars(const Roots &roots);
   void emitPoint(const Roots &roots, Scope &scope, unsigned part);
@@ -85,13 +93,18 @@ private:
     int64_t bytes = getStoredBytes(reduce.getType());
     return hasLanes(reduce) ? std::min(width * bytes, kWideBytes) : bytes;
   }
-  SmallVector<Value> reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values);
+  SmallVector<Value> reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values, bool overTeams = false);
+  void combineTeams(ArrayRef<ReduceOp> reduces);
+  /// `store` by one team, where all have the same.
+  void storeOnce(llvm::function_ref<void()> store);
 
   int64_t width = 1;
   /// Whether a barrier has to come before results without lanes are stored.
   bool overwritesScalars = false;
   /// Threads that share a row, and rows of a block.
   int64_t group = kWarpSize, groupsPerBlock = 1;
+  /// Groups of a block that share out the rows of its point; above 1, a block has one point.
+  int64_t teams = 1;
   /// Parts of a row that a thread owns, when they are spelled out; else 0.
   int64_t parts = 0;
   /// Whether a thread keeps the sums of its columns in registers, if there is one per column; else shared memory does.
@@ -101,6 +114,10 @@ private:
   bool keepsColumns = true;
   /// Number of the thread in its group, and of the group in its block (i64).
   Value member, groupInBlock;
+  /// Number of the thread's team (i64), and null in the loop that teams share out.
+  Value team, teamOutside;
+  /// In a loop that is not inside of another: how often it has begun.
+  Value turn;
   /// Whether the thread has the last part, and the part that is being emitted; null: all threads do.
   Value hasLastPart, isThere;
   /// What is known at each spelled-out part.
@@ -159,7 +176,9 @@ void GroupSkeleton::chooseShape(int64_t groups) {
       sumBytes += getMemoryCount(reduce) * getElementBytes(reduce.getType());
     }
   // Reductions over the block need shared memory too.
-  if (chooseParts(items, words + sums) || sumBytes > device.sharedBytesPerBlock / 4 * 3)
+  if (chooseParts(items, words + sums))
+    return chooseTeams(groups, words + sums);
+  if (sumBytes > device.sharedBytesPerBlock / 4 * 3)
     return;
   // A thread meets the same columns of every row: no barrier is needed for its sums. What is the same for all rows is
   // in a cache anyway.
@@ -200,6 +219,29 @@ bool GroupSkeleton::chooseParts(int64_t items, int64_t words) {
   return true;
 }
 
+/// Rows of a point are shared out until the registers of an SM are used up by the blocks that it gets.
+void GroupSkeleton::chooseTeams(int64_t groups, int64_t words) {
+  // Registers beside what is loaded and summed up; and rows that make up for adding the sums of teams.
+  constexpr int64_t kOtherWords = 24, kLeastRows = 4;
+  if (nest.size() != 2)
+    return;
+  int64_t ofThread = std::min(parts * words + kOtherWords, device.registersPerThread);
+  int64_t blocksPerSM = llvm::divideCeil(groups, device.sms), rows = dims[nest.front()], sumBytes = 1;
+  for (auto reduce : op.getBodyBlock()->getOps<ReduceOp>())
+    if (hasLanes(reduce))
+      sumBytes += parts * group * width * getElementBytes(reduce.getType());
+  int64_t threads = std::min(device.threadsPerSM, device.registersPerSM / ofThread) / blocksPerSM;
+  int64_t most = std::min({threads / group, device.threadsPerBlock / group, rows / kLeastRows,
+                           device.sharedBytesPerSM / 4 * 3 / blocksPerSM / sumBytes});
+  while (most > 1 && rows % most)
+    --most;
+  if (most < 2)
+    return;
+  teams = most;
+  groupsPerBlock = 1;
+  b.setResidentBlocks(blocksPerSM);
+}
+
 FailureOr<LaunchShape> GroupSkeleton::emit() {
   laneDim = nest.back();
   alreadyRead.resize(op.getInputs().size());
@@ -208,7 +250,11 @@ FailureOr<LaunchShape> GroupSkeleton::emit() {
     groups *= dims[d];
   chooseShape(groups);
   scopes.emplace_back();
-  if (groupsPerBlock == 1) {
+  if (teams > 1) {
+    std::tie(team, member) = b.divide(b.getThread(), group, group * teams);
+    teamOutside = team;
+    groupInBlock = b.i64(0);
+  } else if (groupsPerBlock == 1) {
     member = b.getThread();
     groupInBlock = b.i64(0);
   } else {
@@ -237,7 +283,7 @@ FailureOr<LaunchShape> GroupSkeleton::emit() {
       b.when(b.isLess(row, b.i64(groups)), [&] { emitRow(row); });
   }
   scopes.pop_back();
-  return LaunchShape{group * groupsPerBlock, (groups + groupsPerBlock - 1) / groupsPerBlock};
+  return LaunchShape{group * groupsPerBlock * teams, (groups + groupsPerBlock - 1) / groupsPerBlock};
 }
 
 //===----------------------------------------------------------------------===//
@@ -250,10 +296,14 @@ void GroupSkeleton::emitLevel(unsigned level, const Roots &roots) {
     return;
   if (level == nest.size())
     return emitScalars(roots);
-  for (const LevelStep &step : getSteps(level, roots)) {
+  Roots inside;
+  SmallVector<LevelStep> steps = getSteps(level, roots);
+  for (const LevelStep &step : steps)
+    llvm::append_range(inside, step.inside);
+  for (const LevelStep &step : steps) {
     emitLevel(level + 1, step.before);
     if (!step.inside.empty())
-      level + 1 == nest.size() ? emitShared(step.inside) : emitLoop(level, step.inside);
+      level + 1 == nest.size() ? emitShared(step.inside, inside) : emitLoop(level, step.inside);
     emitLevel(level + 1, step.after);
   }
 }
@@ -272,10 +322,16 @@ void GroupSkeleton::emitScalars(const Roots &roots) {
     return;
   if (overwritesScalars)
     b.barrier();
-  b.when(b.isEqual(member, b.i64(0)), [&] {
-    for (auto [root, value] : stores)
-      storeResult(*root, value, 1);
+  storeOnce([&] {
+    b.when(b.isEqual(member, b.i64(0)), [&] {
+      for (auto [root, value] : stores)
+        storeResult(*root, value, 1);
+    });
   });
+}
+
+void GroupSkeleton::storeOnce(llvm::function_ref<void()> store) {
+  teamOutside ? b.when(b.isEqual(teamOutside, b.i64(0)), store) : store();
 }
 
 /// A loop of the nest that all threads run alike.
@@ -321,9 +377,14 @@ void GroupSkeleton::emitLoop(unsigned level, const Roots &roots) {
       }
   };
   ++openLoops;
-  SmallVector<Value> sums = b.loop(b.i64(0), b.i64(dims[nest[level]]), 1, inits, [&](Value i, ValueRange values) {
+  bool isShared = teams > 1 && level == 0;
+  Value outerTurn = turn;
+  int64_t turns = dims[nest[level]] / (isShared ? teams : 1);
+  SmallVector<Value> sums = b.loop(b.i64(0), b.i64(turns), 1, inits, [&](Value i, ValueRange values) {
     unpack(values);
-    position[nest[level]] = i;
+    position[nest[level]] = isShared ? b.add(b.mul(i, teams), team) : i;
+    teamOutside = isShared ? Value() : teamOutside;
+    turn = openLoops == 1 ? i : Value();
     scopes.emplace_back();
     SmallVector<Scope> outer = partScopes;
     emitLevel(level + 1, roots);
@@ -335,10 +396,17 @@ void GroupSkeleton::emitLoop(unsigned level, const Roots &roots) {
     return out;
   });
   --openLoops;
+  turn = outerTurn;
+  teamOutside = openLoops ? teamOutside : team;
   position[nest[level]] = Value();
   unpack(sums);
-  SmallVector<ReduceOp> overLanes;
+  SmallVector<ReduceOp> overLanes, ofTeams;
   SmallVector<Value> values;
+  for (ReduceOp reduce : carried)
+    if (getLevel(reduce) == level && !isOverLanes(reduce))
+      ofTeams.push_back(reduce);
+  if (isShared)
+    combineTeams(ofTeams);
   for (const Root *root : roots) {
     ReduceOp reduce = root->reduce;
     if (!reduce || getLevel(reduce) != level)
@@ -360,7 +428,7 @@ void GroupSkeleton::emitLoop(unsigned level, const Roots &roots) {
       scopes.back()[reduce] = running[reduce].front();
     }
   }
-  for (auto [reduce, total] : llvm::zip_equal(overLanes, reduceGroup(overLanes, values)))
+  for (auto [reduce, total] : llvm::zip_equal(overLanes, reduceGroup(overLanes, values, /*overTeams=*/!level)))
     scopes.back()[reduce] = total;
 }
 
@@ -376,10 +444,9 @@ void GroupSkeleton::emitPoint(const Roots &roots, Scope &scope, unsigned part) {
     for (auto [root, value] : stores)
       storeResult(*root, value, width);
   };
-  if (isThere && !stores.empty())
-    b.when(isThere, store);
-  else
-    store();
+  if (stores.empty())
+    return;
+  storeOnce([&] { isThere ? b.when(isThere, store) : store(); });
 }
 
 /// Goes to part `part` of the row.
@@ -457,7 +524,8 @@ void GroupSkeleton::countReads(const Roots &roots) {
   }
 }
 
-void GroupSkeleton::emitShared(const Roots &roots) {
+/// The last dim for `roots`; `later` are those of all stages that go through it here.
+void GroupSkeleton::emitShared(const Roots &roots, const Roots &later) {
   llvm::SmallBitVector changing(dims.size());
   changing.set(*laneDim);
   emitInvariant(roots, changing);
@@ -476,10 +544,11 @@ void GroupSkeleton::emitShared(const Roots &roots) {
   }
   SmallVector<Value> wide;
   if (parts) {
-    // Everything that is read comes first, so that it is in flight together.
+    // Everything that is read comes first, what later stages read of the row too, so that it is in flight together.
     for (int64_t part = 0; part < parts; ++part) {
       openPart(part);
       loadPart(roots, partScopes[part], keepsColumns);
+      loadPart(later, partScopes[part], /*withColumns=*/false);
     }
     for (int64_t part = 0; part < parts; ++part) {
       openPart(part);
@@ -575,19 +644,51 @@ void GroupSkeleton::accumulate(ReduceOp reduce, Value value, unsigned part) {
   sum = isThere && isCarried ? arith::SelectOp::create(b, isThere, combined, sum) : combined;
 }
 
-/// Sums over the group.
-SmallVector<Value> GroupSkeleton::reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values) {
+/// Sums over the group, or over all teams.
+SmallVector<Value> GroupSkeleton::reduceGroup(ArrayRef<ReduceOp> reduces, ArrayRef<Value> values, bool overTeams) {
   SmallVector<Value> totals;
   if (reduces.empty())
     return totals;
   SmallVector<ReduceKind> kinds;
   for (ReduceOp reduce : reduces)
     kinds.push_back(reduce.getKind());
+  if (overTeams && teams > 1)
+    return reduceBlock(b, kinds, values, group * teams, /*isInLoop=*/false);
   if (group > kWarpSize)
-    return reduceBlock(b, kinds, values, group, /*isInLoop=*/openLoops > 0);
+    return reduceBlock(b, kinds, values, group, /*isInLoop=*/openLoops > 0, teams, turn);
   for (auto [kind, value] : llvm::zip_equal(kinds, values))
     totals.push_back(b.reduceWarp(kind, value));
   return totals;
+}
+
+/// Adds up the running values of all teams, which each has of its rows. What is stored behind it may lie where teams
+/// have read, so there is a barrier in any case.
+void GroupSkeleton::combineTeams(ArrayRef<ReduceOp> reduces) {
+  SmallVector<Value> memories;
+  auto getPlace = [&](ReduceOp reduce, Value team, int64_t part) {
+    return hasLanes(reduce) ? b.mul(b.add(b.mul(b.add(b.mul(team, parts), part), group), member), width) : team;
+  };
+  for (ReduceOp reduce : reduces) {
+    SmallVector<Value> &values = running[reduce];
+    Value memory = b.shared(reduce.getType(), teams * (hasLanes(reduce) ? parts * group * width : 1));
+    memories.push_back(memory);
+    auto store = [&] {
+      for (size_t part = 0; part < values.size(); ++part)
+        b.store(values[part], memory, getPlace(reduce, team, part), getSumAlignment(reduce));
+    };
+    hasLanes(reduce) ? store() : b.when(b.isEqual(member, b.i64(0)), store);
+  }
+  b.barrier();
+  for (size_t i = 0; i < reduces.size(); ++i) {
+    ReduceOp reduce = reduces[i];
+    SmallVector<Value> &values = running[reduce];
+    for (size_t part = 0; part < values.size(); ++part)
+      for (int64_t t = 0; t < teams; ++t) {
+        Value ofTeam = b.load(memories[i], reduce.getType(), getPlace(reduce, b.i64(t), part),
+                              hasLanes(reduce) ? width : 1, getSumAlignment(reduce));
+        values[part] = t ? b.combine(reduce.getKind(), values[part], ofTeam) : ofTeam;
+      }
+  }
 }
 
 FailureOr<LaunchShape> emitGroups(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,

@@ -27,6 +27,7 @@ KINDS = {
     "row and column reduction": [
         ("test_cluster.test_layer_norm_backward(4, 8, 48)", WHOLE),
         ("test_cluster.test_layer_norm_backward(5, 7, 128)", WHOLE),
+        ("test_cluster.test_layer_norm_backward(2, 12, 300)", WHOLE),  # three teams of two warps
         ("test_cluster.test_layer_norm_backward(4, 7, 100)", FEW),
         ("test_cluster.test_layer_norm_backward(2, 3, 200)", FEW),
         ("test_cluster.test_layer_norm_backward(2, 3, 300)", FEW),
@@ -94,7 +95,9 @@ EQUIVALENT = [
      "a thread beside the tile loads an element of the operand's next row into a place of the tile that nobody reads"),
     (r"^copy: .* change-comparison at op (23|27|49), .* slt, %\d+, %c(2|9|16)_i64",
      "the block behind those of a piece has no elements of it"),
-    (r"^flat shard: .*segment_norms.* change-comparison .* slt, %\d+, %c0_i64",
+    (r"^row and column reduction: .*\(4, 8, 48\).* change-comparison at op 180, .* eq, %\d+, %c0_i64",
+     "the second of two teams stores the sums that the first has, too"),
+    (r"^(row and column reduction|flat shard): .*(12, 300|segment_norms).* change-comparison .* slt, %\d+, %c0_i64",
      "rounding down is other for 0 alone, and a divisor less one from 0 leaves the quotient 0"),
     (r"^flat shard: .*test_segmented\(3\).* at op (26|33),",
      "the search that ends a segment early starts with one that has no elements in the block"),

@@ -6,10 +6,11 @@
 func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime: tensor<512x1600xf32>,
                  %single: tensor<512x20011xf32>, %long: tensor<512x40000xf32>, %ids: tensor<512x1600xi32>,
                  %g: tensor<4096x8192xbf16>, %x: tensor<4096x8192xbf16>, %w: tensor<8192xbf16>,
-                 %gg: tensor<4096x16384xbf16>, %xx: tensor<4096x16384xbf16>, %ww: tensor<16384xf32>)
+                 %gg: tensor<4096x16384xbf16>, %xx: tensor<4096x16384xbf16>, %ww: tensor<16384xf32>,
+                 %short: tensor<8192x768xbf16>, %added: tensor<8192x768xbf16>)
     -> (tensor<512x4096xf32>, tensor<512x1280xf32>, tensor<512x1600xf32>, tensor<512x20011xf32>, tensor<512x40000xf32>,
         tensor<512x1600xi32>, tensor<4096x8192xbf16>, tensor<256x8192xf32>, tensor<256x8192xf32>,
-        tensor<4096x16384xbf16>, tensor<256x16384xf32>) {
+        tensor<4096x16384xbf16>, tensor<256x16384xf32>, tensor<8192x768xbf16>, tensor<256x768xf32>) {
   // CHECK-LABEL: gpu.func @even(
   // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
   // CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
@@ -104,7 +105,7 @@ func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime
   // CHECK-LABEL: gpu.func @sums(
   // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>
   // CHECK-SAME: spmd.moved_bytes = 218120192
-  // CHECK-SAME: spmd.shared_bytes = 65600
+  // CHECK-SAME: spmd.shared_bytes = 65664
   // CHECK-COUNT-12: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<4xbf16>
   // CHECK-NOT: llvm.load {{.*}} vector<4xbf16>
   // CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
@@ -144,6 +145,24 @@ func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime
   // CHECK-NOT: llvm.load {{.*}} vector<4xbf16>
   // CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xf32>
   // CHECK-NOT: llvm.load {{.*}} !llvm.ptr<1>
+  // Few points of 32 rows, and registers for more threads: eight teams of 64 threads have 4 rows each. Both operands of a
+  // row are read before its first sum, which takes one barrier a row. At the end each team leaves its sums in shared memory,
+  // where all add them up, and the first stores them.
+  // CHECK-LABEL: gpu.func @teams(
+  // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>
+  // CHECK-SAME: known_grid_size = array<i32: 256, 1, 1>
+  // CHECK-SAME: spmd.resident_blocks = 2
+  // CHECK: scf.for %{{.*}} = %c0_i64 to %c4_i64
+  // CHECK-COUNT-6: llvm.load {{.*}} : !llvm.ptr<1> -> vector<4xbf16>
+  // CHECK: gpu.barrier
+  // CHECK-NOT: gpu.barrier
+  // CHECK-NOT: llvm.load {{.*}} !llvm.ptr<1>
+  // CHECK: scf.yield
+  // CHECK-COUNT-3: llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<3>
+  // CHECK-NEXT: gpu.barrier
+  // CHECK-COUNT-24: llvm.load {{.*}} : !llvm.ptr<3> -> vector<4xf32>
+  // CHECK: scf.if
+  // CHECK: llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<1>
   // CHECK-LABEL: gpu.func @end(
   %7:2 = kernel.cluster dims [256, 16, 16384] parallel 1
       ins(%a = %gg at (d0, d1, d2) -> (d0 * 262144 + d1 * 16384 + d2) : tensor<4096x16384xbf16>,
@@ -162,11 +181,25 @@ func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime
     %r = arith.truncf %d : f32 to bf16
     kernel.yield %r, %dw : bf16, f32
   }
+  %9:2 = kernel.cluster dims [256, 32, 768] parallel 1
+      ins(%a = %short at (d0, d1, d2) -> (d0 * 24576 + d1 * 768 + d2) : tensor<8192x768xbf16>,
+          %b = %added at (d0, d1, d2) -> (d0 * 24576 + d1 * 768 + d2) : tensor<8192x768xbf16>)
+      outs(at (d0, d1, d2) -> (d0 * 24576 + d1 * 768 + d2) : tensor<8192x768xbf16>,
+           at (d0, d1, d2) -> (d0 * 768 + d2) : tensor<256x768xf32>) attributes {symbol = "teams"} {
+    %dy = arith.extf %a : bf16 to f32
+    %h = arith.extf %b : bf16 to f32
+    %s = kernel.reduce <add> %dy over [2] : f32
+    %d = arith.subf %dy, %s : f32
+    %u = arith.addf %d, %h : f32
+    %dw = kernel.reduce <add> %dy over [1] : f32
+    %r = arith.truncf %u : f32 to bf16
+    kernel.yield %r, %dw : bf16, f32
+  }
   %8 = kernel.cluster dims [] parallel 0 outs(at () -> (0) : tensor<f32>) attributes {symbol = "end"} {
     %z = arith.constant 0.0 : f32
     kernel.yield %z : f32
   }
-  return %0, %1, %2, %3, %4, %5, %6#0, %6#1, %6#2, %7#0, %7#1 : tensor<512x4096xf32>, tensor<512x1280xf32>, tensor<512x1600xf32>,
+  return %0, %1, %2, %3, %4, %5, %6#0, %6#1, %6#2, %7#0, %7#1, %9#0, %9#1 : tensor<512x4096xf32>, tensor<512x1280xf32>, tensor<512x1600xf32>,
       tensor<512x20011xf32>, tensor<512x40000xf32>, tensor<512x1600xi32>, tensor<4096x8192xbf16>, tensor<256x8192xf32>,
-      tensor<256x8192xf32>, tensor<4096x16384xbf16>, tensor<256x16384xf32>
+      tensor<256x8192xf32>, tensor<4096x16384xbf16>, tensor<256x16384xf32>, tensor<8192x768xbf16>, tensor<256x768xf32>
 }
