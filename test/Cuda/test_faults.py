@@ -260,6 +260,28 @@ def test_a_process_that_is_stopped(artifact, tmp_path) -> None:
     assert int(re.match(r"rank 0: step (\d+);", place)[1]) >= 5, place
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("options", [(), ("--graph=off",)], ids=["graph", "commands"])
+def test_a_hang_with_a_later_step_issued(artifact, tmp_path, processes, options) -> None:
+    """A device that does not come to a collective, when the hosts have issued the step after that, too: step and collective
+    are named, and the losses of the steps before are printed."""
+    plan = json.loads((artifact / "train_step.plan.json").read_text())
+    first, last = (i for i, command in enumerate(plan["commands"]) if command.get("comm") == "gather")
+    losses = re.findall(r"^ +\d+ +[0-9.]+", run(STANDINS, BIN / "spmd-run", artifact, "--steps=12")[1], re.MULTILINE)
+    launcher = launch(2) if processes == 2 else []
+    for command, steps in ((last, 9), (first, 4)):
+        meeting, flight, log = 2 * steps + 1 + (command == last), tmp_path / str(steps), tmp_path / f"{steps}.log"
+        code, text = run(STANDINS, f"stuck=1:{meeting}", f"--log={log}", *launcher, BIN / "spmd-run", artifact, "--steps=12", "--timeout=2",
+                         f"--flight-record={flight}", "--log-ranks=0", *options)
+        sentence = rf"time-out after 2 s on communicator 'gather': rank \d waits in all_gather of unit0 \(command {command}, .*at fc"
+        assert code != 0 and re.search(sentence, text), text
+        assert re.findall(r"^ +\d+ +[0-9.]+", text, re.MULTILINE) == losses[:steps], text
+        for rank, place in enumerate(places_of(flight, artifact)[:2]):
+            assert re.match(rf"rank {rank}: step {steps}; .*running: all_gather {command}\b", place), place
+        if not options and processes == 1:  # the first step is no graph, and one is issued behind the one that hangs
+            assert log.read_text().split().count("cuGraphLaunch") == 2 * (steps + 1)
+
+
 @pytest.mark.parametrize("edit, sentence", [
     (("blocks", lambda n: n + 1), r"certificate rule 9: kernel '\w+' was not compiled for the launch that the manifest has"),
     (("threads", lambda n: 2 * n), r"certificate rule 9: kernel '\w+' was not compiled for the launch"),

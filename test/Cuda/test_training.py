@@ -177,17 +177,18 @@ with spmd.load(sys.argv[1]) as trainer:
         "1: output 0 of the step 1 before the latest: it is read before the next step is issued\n"
 
 
-def test_losses_are_read_behind_the_device(folder, tmp_path) -> None:
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_losses_are_read_behind_the_device(folder, tmp_path, ranks) -> None:
     """spmd-run issues steps whose losses it has not read, and prints and logs all of them in order; also those before a step
     that fails."""
-    cuda, emulated = compile_pair(folder, TINY, 1)
+    cuda, emulated = compile_pair(folder, TINY, ranks)
     plain = call(BIN / "spmd-run", emulated, "--steps=12")
     losses = re.findall(r"^ +\d+ +[0-9.]+", plain, re.MULTILINE)
     log = tmp_path / "calls"
     found = call(STANDINS, f"--log={log}", BIN / "spmd-run", cuda, "--steps=12", f"--log={tmp_path / 'log.jsonl'}")
     assert re.findall(r"^ +\d+ +[0-9.]+", found, re.MULTILINE) == losses and len(losses) == 12
     assert [json.loads(line)["step"] for line in (tmp_path / "log.jsonl").read_text().splitlines()] == list(range(12))
-    done = subprocess.run([str(STANDINS), "fail=cuGraphLaunch:8:700", str(BIN / "spmd-run"), str(cuda), "--steps=12"], text=True,
+    done = subprocess.run([str(STANDINS), f"fail=cuGraphLaunch:{8 * ranks}:700", str(BIN / "spmd-run"), str(cuda), "--steps=12"], text=True,
                           capture_output=True, env={**os.environ, "SPMD_BUILD": str(BIN.parent)}, timeout=300)
     # The first step is no graph.
     assert done.returncode == 3 and "cuGraphLaunch" in done.stderr, done.stdout + done.stderr

@@ -82,6 +82,7 @@ struct Node {
 struct Captured {
   std::vector<Node> nodes;
   std::set<StreamHandle> streams;
+  uint64_t number = 0; ///< another may get its memory
   bool invalid = false;
 };
 

@@ -149,6 +149,13 @@ bool compute(Call &call) {
   return true;
 }
 
+/// Whether a rank's device does not come to its collective number `meeting`, as in "stuck=RANK:NUMBER", or a later one.
+bool isStuck(int rank, uint64_t meeting) {
+  static const char *given = standInSetting("stuck");
+  static const char *number = given ? std::strchr(given, ':') : nullptr;
+  return number && rank == std::atoi(given) && meeting >= static_cast<uint64_t>(std::atoll(number + 1));
+}
+
 std::string describe(const Slot &slot) {
   return std::string(nameOf(slot.op)) + " of " + std::to_string(slot.count) + " elements of type " +
          std::to_string(slot.type);
@@ -165,7 +172,7 @@ int run(void *context, uint64_t) {
   Slot *slots = comm->shared->slots;
   Slot &own = slots[comm->rank];
   if (call.phase == 0) {
-    if (comm->active)
+    if (comm->active || isStuck(comm->rank, comm->meetings + 1))
       return 0;
     comm->active = &call;
     call.meeting = ++comm->meetings;

@@ -29,6 +29,7 @@ Result forbiddenInCapture() {
 
 size_t numStreams() { return allStreams().size(); }
 size_t numEvents = 0, numGraphs = 0;
+std::set<uint64_t> underway; ///< captures
 
 /// A graph that can be launched.
 struct Exec {
@@ -134,6 +135,7 @@ static Result record(Event event, StreamHandle stream, bool isExternal) {
   }
   event->isRecorded = true;
   event->graph = stream->graph;
+  event->capture = stream->graph ? stream->graph->number : 0;
   event->nodes = stream->nodes;
   if (stream->graph)
     return kSuccess;
@@ -167,6 +169,8 @@ STANDIN_API Result cuStreamWaitEvent(StreamHandle stream, Event event, unsigned)
   ENTER("cuStreamWaitEvent");
   if (!event->isRecorded)
     return kSuccess; // as the driver: no error, and no order
+  if (event->graph && !underway.count(event->capture))
+    return kCaptureIsolation; // recorded in one that has ended
   if (event->graph) {
     if (stream->graph && stream->graph != event->graph)
       return kCaptureMerge;
@@ -227,6 +231,8 @@ STANDIN_API Result cuStreamBeginCapture_v2(StreamHandle stream, int) {
   if (stream->graph)
     return kIllegalState;
   stream->graph = new Captured;
+  static uint64_t captures = 0;
+  underway.insert(stream->graph->number = ++captures);
   stream->isOrigin = true;
   stream->capturer = std::this_thread::get_id();
   stream->nodes.clear();
@@ -243,6 +249,7 @@ STANDIN_API Result cuStreamEndCapture(StreamHandle stream, Graph *out) {
     return kIllegalState;
   if (!stream->isOrigin)
     return kCaptureUnmatched;
+  underway.erase(graph->number);
   std::vector<bool> joined(graph->nodes.size());
   for (int node : stream->nodes)
     joined[static_cast<size_t>(node)] = true;

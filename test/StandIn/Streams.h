@@ -26,6 +26,7 @@ struct CUevent_st {
   bool isTimed = false;
   double seconds = 0; ///< when it came by
   standin::Captured *graph = nullptr;
+  uint64_t capture = 0; ///< the number of that
   std::vector<int> nodes;
 };
 

@@ -214,10 +214,9 @@ Status TrainingRun::finishSave(bool waits) { return beside ? announce(beside->fi
 size_t TrainingRun::behind() const {
   constexpr int64_t kMost = 4; // of which the device has enough to do
   const std::vector<Command> &commands = trainer->artifact().plan.commands;
-  // A row number that is bad is an error of the step that has it. And of steps that are issued ahead a device does not
-  // say which collective they hang in (CudaExecutor::look).
+  // A row number that is bad is an error of the step that has it.
   bool isLookedAt = arguments->checkFinite || std::any_of(commands.begin(), commands.end(), [](const Command &command) {
-                      return command.is<CheckIndexCommand>() || command.is<CollectiveCommand>();
+                      return command.is<CheckIndexCommand>();
                     });
   return isLookedAt ? 0 : static_cast<size_t>(std::min(kMost, trainer->stepsKept(loss) - 1));
 }

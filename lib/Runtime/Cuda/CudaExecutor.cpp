@@ -2,8 +2,9 @@
 //
 // [Note: graphs] The first step is issued command by command, so that whatever
 // libraries load or connect when they are first used is there. The second one is
-// captured as a graph for each rank, collectives inside, and from then on a step
-// is the copies of its inputs and one launch.
+// captured as a graph for each rank, collectives inside (two graphs where there are
+// any, [Note: watched]), and from then on a step is the copies of its inputs and one
+// launch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,6 +48,8 @@ private:
   Status waitFor(uint64_t step);
   /// Of the last step.
   Result query(const RankProgram &program) const { return program.query(steps - 1); }
+  /// The first step that a rank is not through with; what `begun` is where there is none.
+  uint64_t stepOf(const RankProgram &program) const;
   Status fail(const Status &status);
   /// Before a step fails that cannot be issued: ending everybody's collectives ends those of steps that still run.
   void awaitEarlier() const;
@@ -55,8 +58,8 @@ private:
   /// What the watchdog looks at.
   void watch();
   void look();
-  /// How many steps have ended, as their events say.
-  uint64_t countEnded();
+  /// How many steps have ended on all ranks here, as their events say.
+  uint64_t countEnded() const;
   Status noProgress() const;
   Status timedOut(const RankProgram &program, int32_t id) const;
   NcclGroup &group(size_t i) { return static_cast<NcclGroup &>(*groups[i]); }
@@ -68,11 +71,14 @@ private:
   ExecutorOptions options;
   RanksHere here;
   bool useGraph, checksIndices = false;
+  uint64_t mostInFlight = StepRing::kSteps;
   std::vector<Collective> calls; ///< by command
   std::vector<std::unique_ptr<CommunicatorGroup>> groups;
   std::vector<std::unique_ptr<RankProgram>> programs;
   bool isCaptured = false;
   std::atomic<uint64_t> steps{0}, done{0};
+  std::atomic<uint64_t> begun{0};  ///< steps of which something may have been issued
+  std::atomic<uint64_t> closed{0}; ///< steps that were issued to their end, which an event says
   std::atomic<bool> isIssuing{false};
   std::atomic<int64_t> sound{-1}; ///< steps that were over when a failure ended the others; -1: none has
 
@@ -82,8 +88,12 @@ private:
   bool isClosing = false;
   uint64_t lastProgress = 0;
   Clock::time_point lastChange;
-  uint64_t lastSteps = 0, lastEnded = 0;
-  std::vector<std::vector<Clock::time_point>> runningSince; ///< by rank here and collective; the epoch: it does not run
+  /// Of a rank here: the step that it was in, and since when collectives of that run; the epoch: one does not.
+  struct Watched {
+    uint64_t step = 0;
+    std::vector<Clock::time_point> runningSince;
+  };
+  std::vector<Watched> watched;
 };
 
 Status CudaExecutor::connect() {
@@ -122,6 +132,7 @@ Status CudaExecutor::prepare() {
     if (!program)
       return program.error();
     checksIndices |= (*program)->checksIndices();
+    mostInFlight = (*program)->mostInFlight();
     if (options.finite) {
       options.finite->setKernels(code.kernels[here.indexOf(rank)]->table());
       if (Status status = (*program)->watch(*options.finite); !status.ok())
@@ -129,6 +140,7 @@ Status CudaExecutor::prepare() {
     }
     programs.push_back(std::move(*program));
   }
+  watched.resize(programs.size());
   lastChange = Clock::now();
   watchdog = std::thread([this] { watch(); });
   return Status::success();
@@ -168,14 +180,14 @@ Status CudaExecutor::issueStep() {
     });
   };
   if (!useGraph || steps == 0)
-    return each([&](RankProgram &program) { return program.issue(options.fault, abort); });
+    return each([&](RankProgram &program) { return program.issue(steps, options.fault, abort); });
   if (!isCaptured) {
     if (Status status = each([](RankProgram &program) { return program.capture(); }); !status.ok())
       return status;
     isCaptured = true;
   }
   for (std::unique_ptr<RankProgram> &program : programs)
-    if (Status status = program->launch(); !status.ok())
+    if (Status status = program->launch(steps); !status.ok())
       return status;
   return Status::success();
 }
@@ -187,15 +199,20 @@ Status CudaExecutor::step() {
   Status status;
   if (checksIndices && done != steps)
     status = wait(); // what the last step has looked at is overwritten by this one
-  else if (steps - done >= StepRing::kSteps)
-    status = waitFor(steps - StepRing::kSteps); // whose event and memory are this one's
+  else if (steps - done >= mostInFlight)
+    status = waitFor(steps - mostInFlight); // whose events and memory are this one's
+  if (status.ok() && abort.isRaised())      // what was waited for may have been ended by that
+    status = abort.status();
   if (!status.ok())
     return status;
   isIssuing = true;
+  begun = steps + 1;
   status = issueStep();
   for (size_t i = 0; i < programs.size() && status.ok(); ++i)
     status = programs[i]->end(steps);
-  if (!status.ok())
+  if (status.ok())
+    closed = steps + 1;
+  else
     awaitEarlier();
   ++steps;
   isIssuing = false;
@@ -280,15 +297,19 @@ void CudaExecutor::watch() {
   }
 }
 
-uint64_t CudaExecutor::countEnded() {
-  uint64_t issued = steps;
-  // What has lost its event to a later step had ended by then.
-  if (issued > StepRing::kSteps)
-    lastEnded = std::max(lastEnded, issued - StepRing::kSteps);
-  auto hasEnded = [&](const std::unique_ptr<RankProgram> &program) { return program->query(lastEnded) == kSuccess; };
-  while (lastEnded < issued && std::all_of(programs.begin(), programs.end(), hasEnded))
-    ++lastEnded;
-  return lastEnded;
+uint64_t CudaExecutor::stepOf(const RankProgram &program) const {
+  // What may have lost its event to a later step had ended by then.
+  uint64_t last = begun, step = last > mostInFlight ? last - mostInFlight : 0;
+  while (step < last && step < closed && program.query(step) == kSuccess)
+    ++step;
+  return step;
+}
+
+uint64_t CudaExecutor::countEnded() const {
+  uint64_t ended = begun;
+  for (const std::unique_ptr<RankProgram> &program : programs)
+    ended = std::min(ended, stepOf(*program));
+  return ended;
 }
 
 void CudaExecutor::look() {
@@ -309,20 +330,22 @@ void CudaExecutor::look() {
   Clock::duration patience = timeout + timeout / 4 + std::chrono::milliseconds(200);
   Clock::time_point now = Clock::now();
   bool isRunning = isIssuing;
-  uint64_t progress = steps * 31 + countEnded();
-  // An event is that of the last step which was issued, so that of a new one nothing has begun yet.
-  if (std::exchange(lastSteps, steps.load()) != steps)
-    runningSince.clear();
-  runningSince.resize(programs.size());
+  uint64_t progress = begun;
   for (size_t i = 0; i < programs.size(); ++i) {
     RankProgram &program = *programs[i];
-    isRunning |= done != steps && query(program) == kNotReady;
-    progress = progress * 31 + static_cast<uint64_t>(program.issuing() + 1);
-    std::vector<RankProgram::CollectiveState> states = program.collectives();
-    runningSince[i].resize(states.size());
+    uint64_t step = stepOf(program);
+    isRunning |= step < closed;
+    progress = (progress * 31 + step) * 31 + static_cast<uint64_t>(program.issuing() + 1);
+    // Of a step that a rank has just come to nothing was seen yet.
+    if (std::exchange(watched[i].step, step) != step)
+      watched[i].runningSince.clear();
+    if (step == begun)
+      continue;
+    std::vector<RankProgram::CollectiveState> states = program.collectives(step);
+    watched[i].runningSince.resize(states.size());
     for (size_t j = 0; j < states.size(); ++j) {
       progress = progress * 31 + static_cast<uint64_t>(states[j].reached);
-      Clock::time_point &since = runningSince[i][j];
+      Clock::time_point &since = watched[i].runningSince[j];
       if (states[j].reached != RankProgram::Reached::Begin)
         since = {};
       else if (since == Clock::time_point())
@@ -365,7 +388,7 @@ Status CudaExecutor::noProgress() const {
     if (int32_t id = program->issuing(); id >= 0)
       return madeNoProgress(here, seconds, program->rank(), id, &code.artifact.plan.commands[static_cast<size_t>(id)]);
   for (const std::unique_ptr<RankProgram> &program : programs)
-    for (const RankProgram::CollectiveState &state : program->collectives())
+    for (const RankProgram::CollectiveState &state : program->collectives(stepOf(*program)))
       if (state.reached == RankProgram::Reached::Begin)
         return timedOut(*program, state.id);
   return madeNoProgress(here, seconds, -1, -1, nullptr);
@@ -373,8 +396,11 @@ Status CudaExecutor::noProgress() const {
 
 std::vector<RankPosition> CudaExecutor::positions() const {
   std::vector<RankPosition> all;
-  for (const std::unique_ptr<RankProgram> &program : programs)
-    all.push_back(program->position(!isIssuing && (done == steps || query(*program) == kSuccess)));
+  for (const std::unique_ptr<RankProgram> &program : programs) {
+    uint64_t last = begun, step = std::min(last, stepOf(*program));
+    all.push_back(step < last ? program->position(step, /*isOver=*/false)
+                              : program->position(last ? last - 1 : 0, /*isOver=*/true));
+  }
   return all;
 }
 

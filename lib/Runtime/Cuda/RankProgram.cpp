@@ -76,10 +76,10 @@ Status RankProgram::resolve(const std::vector<Collective> &calls,
     if (const auto *collective = command.as<CollectiveCommand>()) {
       item.call = &calls[id];
       item.communicator = &groups[static_cast<size_t>(collective->communicator)]->endpoint(number);
-      if (status.ok())
-        status = makeEvent(item.begun, device);
-      if (status.ok())
-        status = makeEvent(item.done, device);
+      for (std::array<OwnEvent, kWatched> *events : {&item.begun, &item.done})
+        for (OwnEvent &event : *events)
+          if (status.ok())
+            status = makeEvent(event, device);
     }
     if (command.is<CheckIndexCommand>() && command.refs[0].bytes && status.ok()) {
       Expected<OwnPinned> ids = OwnPinned::make(device, static_cast<size_t>(command.refs[0].bytes));
@@ -210,8 +210,9 @@ Status RankProgram::resolveKernel(Item &item, const std::string &symbol, const C
 
 RankProgram::~RankProgram() {
   memory.setOutputs(number, OutputBlock(), nullptr, nullptr);
-  if (graph && device->use().ok())
-    (void)device->driver().cuGraphExecDestroy(graph);
+  for (GraphExec graph : graphs)
+    if (graph && device->use().ok())
+      (void)device->driver().cuGraphExecDestroy(graph);
 }
 
 Status RankProgram::fork() {
@@ -238,7 +239,7 @@ Status RankProgram::joinStreams() {
   return Status::success();
 }
 
-Status RankProgram::issueItem(Item &item, bool isCapturing) {
+Status RankProgram::issueItem(Item &item, Recording recording) {
   const Driver &d = device->driver();
   const Command &command = *item.command;
   StreamHandle stream = streamOf(item);
@@ -250,11 +251,11 @@ Status RankProgram::issueItem(Item &item, bool isCapturing) {
       [&](const GemmCommand &) { return item.gemm ? item.gemm->issue(stream) : Status::success(); },
       [&](const CollectiveCommand &) {
         CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
-        unsigned whenever = isCapturing ? kEventRecordExternal : 0;
-        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.begun.get(), stream, whenever);
+        unsigned whenever = recording.isCapturing ? kEventRecordExternal : 0;
+        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.begun[recording.set].get(), stream, whenever);
         if (Status status = item.communicator->run(*item.call, item.pointers.data(), on); !status.ok())
           return status;
-        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done.get(), stream, whenever);
+        SPMD_CUDA_TRY(d, cuEventRecordWithFlags, item.done[recording.set].get(), stream, whenever);
         return Status::success();
       },
       [&](const WaitCommand &) {
@@ -336,19 +337,19 @@ Status RankProgram::inject(const Fault &fault, const Item &item, const AbortStat
   return abort->isRaised() ? abort->status() : exitedOnPurpose(number, item.id, *item.command);
 }
 
-Status RankProgram::issueRecorded(Item &item, const Fault &fault, const AbortState *abort, bool isCapturing) {
+Status RankProgram::issueRecorded(Item &item, const Fault &fault, const AbortState *abort, Recording recording) {
   const Driver &d = device->driver();
   nvtx::String range = ranges.collectives[static_cast<size_t>(item.id)];
   ProfiledRange whole(range ? ranges.profiler : nullptr, range);
   bool skips = false;
   Status status = inject(fault, item, abort, skips);
-  if (status.ok() && item.begin && !isCapturing)
+  if (status.ok() && item.begin && !recording.isCapturing)
     status = d.check(d.cuEventRecord(item.begin.get(), streamOf(item)), "cuEventRecord");
   if (status.ok() && !skips)
-    status = issueItem(item, isCapturing);
-  if (status.ok() && finite && !isCapturing && !skips)
+    status = issueItem(item, recording);
+  if (status.ok() && finite && !recording.isCapturing && !skips)
     status = lookAt(item);
-  if (status.ok() && item.end && !isCapturing)
+  if (status.ok() && item.end && !recording.isCapturing)
     status = d.check(d.cuEventRecord(item.end.get(), streamOf(item)), "cuEventRecord");
   if (status.ok() && item.event)
     status = d.check(d.cuEventRecord(item.event.get(), streamOf(item)), "cuEventRecord");
@@ -362,7 +363,7 @@ Status RankProgram::issueRecorded(Item &item, const Fault &fault, const AbortSta
   return status;
 }
 
-Status RankProgram::issueAll(const Fault &fault, const AbortState *abort, bool isCapturing) {
+Status RankProgram::issueAll(const Fault &fault, const AbortState *abort, Recording recording) {
   if (Status status = fork(); !status.ok())
     return status;
   std::optional<ProfiledRange> unit;
@@ -374,21 +375,22 @@ Status RankProgram::issueAll(const Fault &fault, const AbortState *abort, bool i
       unit.reset();
       unit.emplace(ranges.profiler, inUnit = next);
     }
-    if (Status status = issueRecorded(item, fault, abort, isCapturing); !status.ok())
+    if (Status status = issueRecorded(item, fault, abort, recording); !status.ok())
       return status;
   }
   unit.reset();
   return joinStreams();
 }
 
-Status RankProgram::issue(const Fault &fault, const AbortState &abort) {
+Status RankProgram::issue(uint64_t step, const Fault &fault, const AbortState &abort) {
   if (Status status = device->use(); !status.ok())
     return status;
+  current = items.empty() ? -1 : items.front().id; // before what the events of this step say is looked at
+  latest = static_cast<int64_t>(step);
   if (base)
     SPMD_CUDA_TRY(device->driver(), cuEventRecord, base.get(), device->mainStream());
-  isIssued = true;
-  ProfiledRange step(ranges.profiler, ranges.step);
-  Status status = issueAll(fault, &abort, /*isCapturing=*/false);
+  ProfiledRange range(ranges.profiler, ranges.step);
+  Status status = issueAll(fault, &abort, {step % kWatched, /*isCapturing=*/false});
   if (status.ok()) // else where it stays is recorded
     current = -1;
   return status;
@@ -397,9 +399,17 @@ Status RankProgram::issue(const Fault &fault, const AbortState &abort) {
 Status RankProgram::capture() {
   if (Status status = device->use(); !status.ok())
     return status;
+  for (size_t set = 0; set < (hasCollectives() ? kWatched : 1); ++set)
+    if (Status status = captureOne(set); !status.ok())
+      return status;
+  return Status::success();
+}
+
+Status RankProgram::captureOne(size_t set) {
+  GraphExec &graph = graphs[set];
   const Driver &d = device->driver();
   SPMD_CUDA_TRY(d, cuStreamBeginCapture, device->mainStream(), kCaptureThreadLocal);
-  Status status = issueAll(Fault(), nullptr, /*isCapturing=*/true);
+  Status status = issueAll(Fault(), nullptr, {set, /*isCapturing=*/true});
   current = -1;
   Graph captured = nullptr;
   Result ended = d.cuStreamEndCapture(device->mainStream(), &captured);
@@ -416,11 +426,12 @@ Status RankProgram::capture() {
   return status;
 }
 
-Status RankProgram::launch() {
+Status RankProgram::launch(uint64_t step) {
   if (Status status = device->use(); !status.ok())
     return status;
-  ProfiledRange step(ranges.profiler, ranges.step);
-  SPMD_CUDA_TRY(device->driver(), cuGraphLaunch, graph, device->mainStream());
+  ProfiledRange range(ranges.profiler, ranges.step);
+  latest = static_cast<int64_t>(step);
+  SPMD_CUDA_TRY(device->driver(), cuGraphLaunch, graphs[hasCollectives() ? step % kWatched : 0], device->mainStream());
   return Status::success();
 }
 
@@ -438,16 +449,24 @@ Status RankProgram::readBack(uint64_t step, int64_t offset, void *destination, i
   return Status::success();
 }
 
-std::vector<RankProgram::CollectiveState> RankProgram::collectives() const {
+bool RankProgram::hasCollectives() const {
+  return std::any_of(items.begin(), items.end(), [](const Item &item) { return item.call != nullptr; });
+}
+
+std::vector<RankProgram::CollectiveState> RankProgram::collectives(uint64_t step) const {
   std::vector<CollectiveState> states;
   if (!device->use().ok())
     return states;
-  // What the host has not issued yet has events of the step before.
-  int32_t before = current.load();
-  auto isPast = [&](const OwnEvent &event) { return device->driver().cuEventQuery(event.get()) == kSuccess; };
+  // What the host has not issued yet has events of an earlier step.
+  auto number = static_cast<int64_t>(step);
+  int64_t last = latest;
+  int32_t before = number == last ? current.load() : -1;
+  auto isPast = [&](const std::array<OwnEvent, kWatched> &events) {
+    return device->driver().cuEventQuery(events[step % kWatched].get()) == kSuccess;
+  };
   for (const Item &item : items)
-    if (item.done) {
-      bool isIssued = before < 0 || item.id < before;
+    if (item.call) {
+      bool isIssued = number <= last && (before < 0 || item.id < before);
       states.push_back({item.id, !isIssued            ? Reached::Nothing
                                  : isPast(item.done)  ? Reached::End
                                  : isPast(item.begun) ? Reached::Begin
@@ -456,14 +475,18 @@ std::vector<RankProgram::CollectiveState> RankProgram::collectives() const {
   return states;
 }
 
-RankPosition RankProgram::position(bool isOver) const {
+RankPosition RankProgram::position(uint64_t step, bool isOver) const {
   RankPosition position;
   position.rank = number;
+  position.step = static_cast<int64_t>(step);
   position.streams.resize(streams.size());
-  int32_t last = current.load();
+  auto asked = static_cast<int64_t>(step);
+  int64_t begun = latest;
+  int32_t last = asked == begun ? current.load() : -1;
   for (const Item &item : items)
-    position.streams[static_cast<size_t>(item.command->stream)].issued += isIssued && (last < 0 || item.id <= last);
-  if (isOver || !isIssued) {
+    position.streams[static_cast<size_t>(item.command->stream)].issued +=
+        asked <= begun && (last < 0 || item.id <= last);
+  if (isOver || asked > begun) {
     for (StreamPosition &stream : position.streams)
       stream.finished = stream.issued;
     return position;
@@ -471,7 +494,7 @@ RankPosition RankProgram::position(bool isOver) const {
   for (StreamPosition &stream : position.streams)
     stream.isExact = stream.issued == 0;
   // A device says how far collectives are; what was before one that has begun is done.
-  for (const CollectiveState &state : collectives()) {
+  for (const CollectiveState &state : collectives(step)) {
     if (state.reached == Reached::Nothing)
       continue;
     for (size_t i = 0; i < streams.size(); ++i)

@@ -1,4 +1,14 @@
 //===- RankProgram.h - A plan, resolved for one rank --------------*- C++ -*-===//
+//
+// [Note: watched] What a device is doing is known of collectives alone, which record
+// an event when they begin and one when they have run. Steps run one after the other,
+// but launching a graph makes its events those of the launch: of a step that hangs
+// nothing would be known any more once the next one is launched. So there are two sets
+// of events, and a graph for each, of which steps take turns, and no more than two
+// steps are in flight: while one runs the next is ready, which is all that a device
+// needs.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef SPMD_LIB_RUNTIME_CUDA_RANKPROGRAM_H
 #define SPMD_LIB_RUNTIME_CUDA_RANKPROGRAM_H
@@ -10,11 +20,12 @@
 #include "spmd/Runtime/Train/FiniteWatch.h"
 #include "spmd/Runtime/Train/Profile.h"
 
+#include <array>
 #include <atomic>
 
 namespace spmd::runtime::cuda {
 
-/// The commands of one rank with addresses, kernels and events; and the graph that they become.
+/// The commands of one rank with addresses, kernels and events; and the graphs that they become.
 class RankProgram {
 public:
   /// `calls` by command; `groups` by communicator, null where none is used.
@@ -27,12 +38,16 @@ public:
   /// From now on issue() waits for every command and looks at what it wrote; `finite` outlives this.
   Status watch(FiniteWatch &finite);
 
+  /// How many steps may be issued before the first of them is done: so many are told apart ([Note: ring] and [Note:
+  /// watched]).
+  uint64_t mostInFlight() const { return hasCollectives() ? kWatched : StepRing::kSteps; }
+
   /// Issues the commands to the streams, after all that the main stream has. The fault, if it is this rank's, happens
   /// on the way.
-  Status issue(const Fault &fault, const AbortState &abort);
-  /// Makes the graph of them; nothing runs.
+  Status issue(uint64_t step, const Fault &fault, const AbortState &abort);
+  /// Makes the graphs of them; nothing runs.
   Status capture();
-  Status launch();
+  Status launch(uint64_t step);
   /// Says on the main stream that a step ends here, and brings to the host what it gives ([Note: ring]).
   Status end(uint64_t step);
 
@@ -45,16 +60,16 @@ public:
   /// The command that the host is issuing; -1: none.
   int32_t issuing() const { return current.load(); }
 
-  /// How far a collective is in the last step that was issued: what a device says of what runs on it.
+  /// How far a collective is in a step: what a device says of what runs on it.
   enum class Reached { Nothing, Begin, End };
   struct CollectiveState {
     int32_t id = 0;
     Reached reached = Reached::Nothing;
   };
-  /// All of them, in the order of the plan.
-  std::vector<CollectiveState> collectives() const;
-  /// Where the streams stand; `isOver` is whether all that was issued is done.
-  RankPosition position(bool isOver) const;
+  /// All of them, in the order of the plan: of the step that runs, or that was issued last.
+  std::vector<CollectiveState> collectives(uint64_t step) const;
+  /// Where the streams stand in such a step; `isOver` is whether that is done.
+  RankPosition position(uint64_t step, bool isOver) const;
 
   /// Whether steps look at row numbers, which is for the host to do when a step is over.
   bool checksIndices() const;
@@ -69,6 +84,12 @@ public:
   int64_t rank() const { return number; }
 
 private:
+  static constexpr uint64_t kWatched = 2;
+  /// What collectives record in a step: events of one of kWatched sets; in a graph or not.
+  struct Recording {
+    size_t set = 0;
+    bool isCapturing = false;
+  };
   struct Item {
     const Command *command = nullptr;
     int32_t id = 0;
@@ -83,7 +104,7 @@ private:
     Communicator *communicator = nullptr;
     Event awaited = nullptr; ///< of a wait
     OwnEvent event;          ///< recorded after it, where something waits for it
-    OwnEvent begun, done;    ///< of a collective: recorded whenever it begins and has run, in a graph, too
+    std::array<OwnEvent, kWatched> begun, done; ///< of a collective: recorded when it begins and has run, by set
     OwnEvent begin, end;     ///< timed
     OwnPinned ids;           ///< of check_index: what it has looked at
   };
@@ -96,10 +117,13 @@ private:
   Status makeStreams();
   Status resolveKernel(Item &item, const std::string &symbol, const CudaKernels &kernels,
                        const std::vector<int64_t> &coordinates);
-  Status issueAll(const Fault &fault, const AbortState *abort, bool isCapturing);
-  Status issueItem(Item &item, bool isCapturing);
+  Status issueAll(const Fault &fault, const AbortState *abort, Recording recording);
+  Status issueItem(Item &item, Recording recording);
   /// The item, with what is recorded around it.
-  Status issueRecorded(Item &item, const Fault &fault, const AbortState *abort, bool isCapturing);
+  Status issueRecorded(Item &item, const Fault &fault, const AbortState *abort, Recording recording);
+  /// A graph that records one set.
+  Status captureOne(size_t set);
+  bool hasCollectives() const;
   /// Waits for an item, and brings what it wrote to the host.
   Status lookAt(const Item &item);
   Status inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips);
@@ -126,11 +150,11 @@ private:
   std::vector<Item> items;
   OwnEvent forked, base;
   StepRing ring;
-  GraphExec graph = nullptr;
+  std::array<GraphExec, kWatched> graphs = {}; ///< by set; of a plan without collectives the first
   FiniteWatch *finite = nullptr;
   OwnPinned seen; ///< as large as what any command writes
-  std::atomic<int32_t> current{-1};
-  std::atomic<bool> isIssued{false}; ///< a step was
+  std::atomic<int64_t> latest{-1};  ///< the step that was issued last, or is being issued
+  std::atomic<int32_t> current{-1}; ///< what the host issues of it
 };
 
 } // namespace spmd::runtime::cuda

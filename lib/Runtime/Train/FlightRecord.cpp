@@ -76,7 +76,7 @@ std::string FlightRecord::formatText() const {
     return text;
   const Plan &plan = artifact->plan;
   for (const RankPosition &rank : ranks) {
-    text += "rank " + std::to_string(rank.rank) + ", step " + formatCount(step) + ": ";
+    text += "rank " + std::to_string(rank.rank) + ", step " + formatCount(rank.step) + ": ";
     bool isFirst = true;
     for (size_t stream = 0; stream < rank.streams.size(); ++stream)
       if (StreamView view(plan, stream, rank.streams[stream]); view.count())
@@ -153,7 +153,7 @@ std::string FlightRecord::formatJson(const RankPosition &rank, const RanksHere &
                  {"ranks", here.total},
                  {"artifact", artifact->manifest.step},
                  {"time", time},
-                 {"step", step},
+                 {"step", rank.step},
                  {"error", failed},
                  {"streams", streams},
                  {"collectives", collectives}};
@@ -180,11 +180,12 @@ void FlightRecorder::setFolder(std::string given, const RanksHere &ranks) {
   here = ranks;
 }
 
-void FlightRecorder::follow(const Executor &given, const Artifact &of, int64_t number) {
+void FlightRecorder::follow(const Executor &given, const Artifact &of, int64_t number, int64_t counted) {
   std::lock_guard<std::mutex> lock(mutex);
   executor = &given;
   artifact = &of;
   step = number;
+  index = counted;
 }
 
 void FlightRecorder::forget(const Executor &given) {
@@ -196,8 +197,11 @@ void FlightRecorder::forget(const Executor &given) {
 }
 
 void FlightRecorder::noteLocked() {
-  if (executor && !noted.artifact)
-    noted = {artifact, step, formatNow(), executor->positions()};
+  if (!executor || noted.artifact)
+    return;
+  noted = {artifact, formatNow(), executor->positions()};
+  for (RankPosition &rank : noted.ranks)
+    rank.step = rank.step < 0 ? step : step - (index - rank.step); // only those of one executor are in flight together
 }
 
 void FlightRecorder::note() {

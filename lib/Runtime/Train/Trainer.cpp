@@ -133,7 +133,7 @@ Status Trainer::step(const HostTensor *inputs, size_t count, const DeviceBatch *
   if (Status status = passInputs(); !status.ok())
     return status;
   shared.issued = content->executor.get();
-  shared.recorder.follow(*content->executor, content->artifact, shared.steps++);
+  shared.recorder.follow(*content->executor, content->artifact, shared.steps++, issuedHere);
   Status status = shared.note(content->executor->step());
   issuedHere += status.ok();
   // Who reads alone must know that the others are done.

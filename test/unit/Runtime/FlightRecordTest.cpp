@@ -32,7 +32,7 @@ protected:
 
 TEST_F(FlightRecords, NotesBeforeAnybodyIsToldOfTheError) {
   AbortState abort;
-  recorder.follow(executor, artifact, 3);
+  recorder.follow(executor, artifact, 3, 3);
   abort.watch([&] {
     EXPECT_FALSE(abort.isRaised());
     recorder.note();
@@ -45,13 +45,13 @@ TEST_F(FlightRecords, NotesBeforeAnybodyIsToldOfTheError) {
 }
 
 TEST_F(FlightRecords, NotesWhenAnErrorIsReportedWhereNothingElseDid) {
-  recorder.follow(executor, artifact, 0);
+  recorder.follow(executor, artifact, 0, 0);
   (void)recorder.report(Status::failed("a rank ended"));
   EXPECT_NE(recorder.text(), "");
 }
 
 TEST_F(FlightRecords, HasNothingToSayOfAnExecutorThatIsGone) {
-  recorder.follow(executor, artifact, 0);
+  recorder.follow(executor, artifact, 0, 0);
   recorder.note();
   recorder.forget(executor);
   EXPECT_EQ(recorder.report(Status::failed("a rank ended")).message, "a rank ended");
@@ -60,7 +60,7 @@ TEST_F(FlightRecords, HasNothingToSayOfAnExecutorThatIsGone) {
 
 TEST_F(FlightRecords, SaysWhyARecordCannotBeWritten) {
   recorder.setFolder("/nowhere/at/all", RanksHere::all(1));
-  recorder.follow(executor, artifact, 0);
+  recorder.follow(executor, artifact, 0, 0);
   EXPECT_EQ(
       recorder.report(Status::failed("a rank ended")).message,
       "a rank ended; what its ranks did last is lost: cannot write '/nowhere/at/all/rank-0.json': No such file or "
@@ -68,7 +68,7 @@ TEST_F(FlightRecords, SaysWhyARecordCannotBeWritten) {
 }
 
 TEST_F(FlightRecords, TellsWhatIsKnownFromWhatMayBe) {
-  recorder.follow(executor, artifact, 0);
+  recorder.follow(executor, artifact, 0, 0);
   (void)recorder.report(Status::failed("a rank ended"));
   std::string text = recorder.text();
   EXPECT_NE(text.find("compute: 1 of 28 done, in "), std::string::npos) << text;

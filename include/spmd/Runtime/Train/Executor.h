@@ -41,7 +41,7 @@ struct ExecutorOptions {
   FiniteWatch *finite = nullptr; ///< what is to look at what commands write; null: nothing. On the host only.
 };
 
-/// Where a stream of a rank stands in the last step that was issued, in numbers of its commands.
+/// Where a stream of a rank stands in a step, in numbers of its commands.
 struct StreamPosition {
   int64_t finished = 0; ///< are done
   int64_t issued = 0;   ///< were begun, or given to the device
@@ -52,6 +52,7 @@ struct StreamPosition {
 struct RankPosition {
   int64_t rank = 0;
   std::vector<StreamPosition> streams; ///< of the plan
+  int64_t step = -1; ///< which it is in, or was in last, as the executor counts them; -1: the last that was issued
 };
 
 /// Runs a plan on the ranks of this process. What it needs is made beforehand: a step allocates nothing.

@@ -23,9 +23,8 @@ namespace spmd::runtime {
 /// Where all ranks of a process stood.
 struct FlightRecord {
   const Artifact *artifact = nullptr; ///< null: nothing was noted
-  int64_t step = 0;                   ///< the last that was issued
   std::string time;                   ///< UTC
-  std::vector<RankPosition> ranks;
+  std::vector<RankPosition> ranks;    ///< with the step's number as the trainer counts
 
   /// A line for each rank.
   std::string formatText() const;
@@ -39,8 +38,9 @@ public:
   /// Before all else: where the records of the ranks here are written; empty: nowhere.
   void setFolder(std::string folder, const RanksHere &ranks);
 
-  /// From now on `executor` runs step number `step` of `artifact`. Both stay until forget().
-  void follow(const Executor &executor, const Artifact &artifact, int64_t step);
+  /// From now on `executor` runs step number `step` of `artifact`, which it counts as its step `index`. Both stay until
+  /// forget().
+  void follow(const Executor &executor, const Artifact &artifact, int64_t step, int64_t index);
   /// What is noted of it and was not reported is gone, too.
   void forget(const Executor &executor);
 
@@ -61,7 +61,7 @@ private:
   RanksHere here;
   const Executor *executor = nullptr;
   const Artifact *artifact = nullptr;
-  int64_t step = 0;
+  int64_t step = 0, index = 0;
   FlightRecord noted;
   std::string reported;
   bool isReported = false;
