@@ -220,7 +220,7 @@ class CompiledStep(CompiledFunction):
         trainer, package = program.trainer, program.package
         if self.check_finite or size.rows is not None or package.written or size.left or package.grown \
                 or not trainer.outputs or any(trainer.steps_kept(n) == 1 for n in range(len(trainer.outputs))) \
-                or trainer.looks_at_rows or trainer.collectives:  # a hang is to name its collective
+                or trainer.looks_at_rows:
             return None
         lose = weakref.WeakMethod(self._lose_later)
         trainer.on_failure = lambda error: (method := lose()) and method(error)

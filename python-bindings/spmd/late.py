@@ -60,7 +60,7 @@ class _LateOutput:
             if tensor is None or getattr(tensor, "_spmd_slot", None) is not self:
                 return
             try:
-                value = owner.trainer.result(self.index, owner.trainer.issued - 1 - owner.number)
+                value = owner.trainer.late_result(self.index, owner.number)
             except RunError as error:
                 owner.lose(error)
                 raise

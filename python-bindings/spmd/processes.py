@@ -7,6 +7,7 @@ import os
 import pickle
 import socket
 import sys
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, TypeVar
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     import numpy as np
 
 Result = TypeVar("Result")
+
+#: What has issued steps that nobody has waited for. A process waits for them, by settle(), before it waits for the others:
+#: one that hangs in a step is named by that, and by nothing else.
+UNFINISHED: weakref.WeakKeyDictionary[Any, None] = weakref.WeakKeyDictionary()
 
 
 class ProcessError(RuntimeError):
@@ -74,6 +79,9 @@ class Processes:
             return [mine]
         if os.getpid() != self._process:
             raise RuntimeError(f"this process was forked from rank {self.rank} of the job, and is none of it")
+        for trainer in list(UNFINISHED):
+            UNFINISHED.pop(trainer, None)
+            trainer.settle()
         everything = ctypes.create_string_buffer(len(mine) * self.world)
         self._call("spmd_gather", self._handle, mine, len(mine), everything, 0 if waits else self._patience)
         return [everything.raw[i * len(mine):(i + 1) * len(mine)] for i in range(self.world)]

@@ -23,7 +23,7 @@ from . import devices, native
 from .arrays import NUMPY, is_torch, to_numpy, to_torch, torch_type
 from .checkpoint import Checkpoint, is_safetensors, to_safetensors
 from .dtypes import NAMES as DTYPES
-from .processes import Launch
+from .processes import UNFINISHED, Launch
 from .runerror import RunError
 from .tensorinfo import TensorInfo
 from .tools import find_runtime
@@ -225,9 +225,20 @@ class Trainer:
         key = ("spmd_read_output_ago", number, ago) if ago else ("spmd_read_output", number)
         return self._read(key[0], self.outputs[number], *key[1:])
 
+    def late_result(self, number: int, step: int) -> np.ndarray:
+        """One that is kept (`steps_kept`), of a step that is one of the last: this process reads it alone."""
+        return self._read("spmd_read_output_ago", self.outputs[number], number, self.issued - 1 - step)
+
     def read_later(self, read: Callable[[], None]) -> None:
-        """`read` is called before what the latest step gave is overwritten, and before the trainer is closed."""
+        """`read` is called before what the latest step gave, which is kept, is overwritten, and before the trainer is
+        closed."""
         self._unread.append((self.issued - 1, read))
+        UNFINISHED[self] = None
+
+    def settle(self) -> None:
+        """Waits for the latest step, of which somebody reads later what it gave."""
+        if self._handle and self.issued and self.outputs:
+            self.late_result(0, self.issued - 1)
 
     def _read_now(self, kept: int) -> None:
         """Reads what of the last `kept` steps and one that is issued now is the oldest."""
@@ -451,6 +462,8 @@ class Trainer:
         status = native.Status()
         if getattr(self._library, function)(*arguments, ctypes.byref(status)) != native.OK:
             flight = self._library.spmd_describe_flight(self._handle) if self._handle else b""
+            if status.code == native.FAILED:
+                UNFINISHED.pop(self, None)  # it is known what its steps have come to
             raise RunError(status, flight.decode(errors="replace"))
 
     def _info(self, state: str, name: str) -> TensorInfo:

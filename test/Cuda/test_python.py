@@ -1,6 +1,7 @@
 """@spmd.compile for GPUs, on the stand-ins of NVIDIA's libraries: in one process, and under torchrun with rows of their own."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -65,25 +66,33 @@ def test_row_numbers_that_the_step_computes(view: str) -> None:
     assert (kept, after) == ("kept", last)
 
 
-def test_losses_are_waited_for_when_they_are_read(tmp_path) -> None:
-    """Of one rank a call returns when its step is issued: whatever is used of what it gave, and whenever, has the value that it
-    has on the CPU; not with check_finite, which looks at it."""
-    script = SCRIPT.parent / "late_losses.py"
+@pytest.mark.parametrize("ranks, processes", [(1, 1), (2, 1), (2, 2)])
+def test_losses_are_waited_for_when_they_are_read(tmp_path, ranks, processes) -> None:
+    """A call returns when its step is issued: whatever is used of what it gave, and whenever, has the value that it has on the
+    CPU, also where one of several processes looks alone; not with check_finite, which looks at it."""
+    script, torchrun = SCRIPT.parent / "late_losses.py", pathlib.Path(sys.executable).parent / "torchrun"
 
     def run(prefix, target, how, *options) -> tuple[list[str], str]:
-        done = subprocess.run([*map(str, prefix), sys.executable, str(script), target, how, *options], capture_output=True, text=True,
-                              timeout=300, env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
+        python = (torchrun, "--standalone", "--nproc-per-node=2") if prefix and processes == 2 else (sys.executable,)
+        done = subprocess.run([*map(str, (*prefix, *python, script)), target, how, str(ranks), *options, "--epilogues=none"],
+                              capture_output=True, text=True, timeout=300, env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.splitlines(), done.stderr
+        return done.stdout.splitlines(), [line for line in done.stderr.splitlines() if line in ("late", "read at once")]
 
     standins, log = (SOURCE / "scripts" / "with-standins",), tmp_path / "calls"
-    expected = {how: run((), "emulate:sm_90", how, "--epilogues=none") for how in ("each", "some")}
-    assert len(expected["each"][0]) == 21 and "read at once" in expected["each"][1]
-    for how in ("each", "end", "some"):
-        found, said = run((*standins, f"--log={log}", "schedule=random:5"), "cuda:sm_90", how, "--emulation", "--epilogues=none")
+    expected = {how: run((), "emulate:sm_90", how) for how in (("each", "some") if ranks == 1 else ("some",))}
+    assert all(said == ["read at once"] for _, said in expected.values()) and len(expected["some"][0]) == 9
+    for how in ("each", "end", "some") if ranks == 1 else ("some",):
+        found, said = run((*standins, f"--log={log}", "schedule=random:5"), "cuda:sm_90", how, "--emulation")
         assert found == expected["some" if how == "some" else "each"][0], how
-        assert said.splitlines()[-1:] == ["late"], said
-    found, said = run(standins, "cuda:sm_90", "finite", "--emulation", "--epilogues=none")
-    assert found == expected["each"][0] and "read at once" in said
-    found, _ = run((*standins, "fail=cuGraphLaunch:9:700"), "cuda:sm_90", "fails", "--emulation", "--epilogues=none")
-    assert found[0].startswith("error") and "cuGraphLaunch" in found[0] and found[1] == "lost", found
+        assert said == ["late"], said
+    if ranks == 1:
+        found, said = run(standins, "cuda:sm_90", "finite", "--emulation")
+        assert found == expected["each"][0] and len(found) == 21 and said == ["read at once"]
+    found, _ = run((*standins, "fail=cuGraphLaunch:9:700"), "cuda:sm_90", "fails", "--emulation")
+    assert len(found) == 2 * processes and "cuGraphLaunch" in found[0] and set(found[1::2]) == {"lost"}, found
+    assert len(set(found[::2])) == 1 and found[0].startswith("error"), found
+    if ranks > 1:
+        found, _ = run((*standins, "stuck=1:9"), "cuda:sm_90", "fails", "--emulation")
+        assert len(found) == 2 * processes and set(found[1::2]) == {"lost"} and len(set(found[::2])) == 1, found
+        assert re.search(r"time-out after 5 s on communicator '\w+': rank \d waits in \w+ .*at .*late_losses.py:\d+", found[0]), found

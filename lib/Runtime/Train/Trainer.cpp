@@ -225,9 +225,18 @@ int64_t Trainer::stepsKept(size_t index) const {
   return isHere && !first && content->executor ? content->executor->keptSteps() : 1;
 }
 
+/// Whether a process of several has for itself what the latest step gave, of which nothing is to be found out by
+/// waiting for it: then it reads alone, also where ranks are on several hosts.
+bool Trainer::hasLatest(size_t index) const {
+  const std::vector<Command> &commands = content->artifact.plan.commands;
+  return !content->ranks.areAll() && isOutputWhole(index) &&
+         std::none_of(commands.begin(), commands.end(),
+                      [](const Command &command) { return command.is<CheckIndexCommand>(); });
+}
+
 Status Trainer::readOutput(size_t index, void *destination, size_t bytes, int64_t ago) const {
   // After a failure the last step may be one that was ended in the middle.
-  if (ago == 0 && (content->shared->failure.ok() || stepsKept(index) == 1))
+  if (ago == 0 && (stepsKept(index) == 1 || (content->shared->failure.ok() && !hasLatest(index))))
     return readOutput(index, destination, bytes);
   const std::vector<Output> &outputs = manifest().outputs;
   if (index >= outputs.size())

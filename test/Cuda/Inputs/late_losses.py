@@ -1,8 +1,10 @@
-"""Steps of @spmd.compile on one rank, whose losses are looked at late: prints what they and the parameters are.
+"""Steps of @spmd.compile whose losses are looked at late: prints what they and the parameters are. Of several processes, each
+with rows of its own, only the first looks and prints.
 
-    late_losses.py TARGET HOW [OPTION...]      each: at once; end: when all steps were taken; some: of every third one; fails: a step does
+    late_losses.py TARGET HOW RANKS [OPTION...]      each: at once; end: when all steps were taken; some: of every third one; fails: a step does
 """
 import copy
+import os
 import pickle
 import sys
 
@@ -12,20 +14,21 @@ from torch import nn
 
 import spmd
 
-target, how, *options = sys.argv[1:]
+target, how, ranks, *options = sys.argv[1:]
+ranks, rank, world = int(ranks), int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 torch.manual_seed(3)
 model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
 
 
-@spmd.compile(ranks=1, target=target, options=options, check_finite=how == "finite")
+@spmd.compile(ranks=ranks, target=target, options=options, check_finite=how == "finite", timeout=5)
 def train_step(model, optimizer, x, y):
     logits = model(x)
     loss = F.mse_loss(logits, y)
     loss.backward()
     optimizer.step()
     optimizer.zero_grad()
-    return {"loss": loss, "logits": logits}
+    return {"loss": loss, "logits": logits if ranks == 1 else logits.square().mean()}  # rows of several ranks are read at once
 
 
 def is_late(tensor):
@@ -45,10 +48,13 @@ try:
     for step in range(20):
         generator = torch.Generator().manual_seed(step)
         x, y = torch.randn(8, 6, generator=generator), torch.randn(8, 3, generator=generator)
-        result = train_step(model, optimizer, x, y)
+        rows = slice(rank * 8 // world, (rank + 1) * 8 // world)
+        result = train_step(model, optimizer, x[rows], y[rows])
         loss = result["loss"]
         late += is_late(loss)
-        assert loss.shape == () and loss.dtype == torch.float32 and result["logits"].shape == (8, 3)
+        assert loss.shape == () and loss.dtype == torch.float32 and result["logits"].shape == ((8, 3) if ranks == 1 else ())
+        if rank:
+            continue
         if how in ("each", "fails", "finite"):
             kept.append(use(step, loss))
             assert not is_late(loss) and type(loss) is torch.Tensor
@@ -58,11 +64,14 @@ try:
             kept.append(result["logits"].sum())
             torch.save(model.state_dict(), "/dev/null")
 except (RuntimeError, spmd.StateLostError) as error:
-    print("error", str(error).splitlines()[0])
+    said = "error " + str(error).splitlines()[0]
     try:
         model[0].weight.sum()
     except spmd.StateLostError:
-        print("lost")
+        said += "\nlost"
+    os.write(1, (said + "\n").encode())
+    sys.exit()
+if rank:
     sys.exit()
 for loss in kept:
     print("loss", float(loss).hex())

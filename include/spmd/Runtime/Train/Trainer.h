@@ -235,6 +235,7 @@ private:
   Status passInputs();
   Status passHyper(RankMemory &memory, int64_t rank);
   Status gatherOutput(const Output &output, void *destination) const;
+  bool hasLatest(size_t index) const;
   /// The mean of what read(rank, value) gives.
   template <typename Read>
   Status meanOfRanks(const Output &output, void *destination, const Read &read) const;
