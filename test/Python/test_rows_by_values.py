@@ -233,11 +233,39 @@ class AddsOtherwise(Loop):
         return self.router(out).mean() + extra
 
 
-class HasModules(LoopOverAll):
-    forward = Loop.forward
+class ReadsSum(Loop):
+    def forward(self, x):
+        out, masks = torch.zeros_like(x), self.masks(self.route(x)[1])
+        for number in self.numbers(masks):
+            token = torch.where(masks[number[0]])[1]
+            out.index_add_(0, token, x[token] * (1 + out.sum()))
+        return self.router(out).mean()
 
-    def expert(self, rows, number):
-        return self.experts[number](rows)
+
+class AddsToOne(Loop):
+    def forward(self, x):
+        out, masks = torch.zeros_like(x), self.masks(self.route(x)[1])
+        for number in self.numbers(masks):
+            token = torch.where(masks[number[0]])[1]
+            sums = out.index_add(0, token, x[token])
+        return self.router(sums).mean()
+
+
+class KeepsNumber(Loop):
+    def forward(self, x):
+        out, masks = torch.zeros_like(x), self.masks(self.route(x)[1])
+        for number in self.numbers(masks):
+            token = torch.where(masks[number[0]])[1]
+            out.index_add_(0, token, x[token])
+        return self.router(out)[:, int(number)].mean()
+
+
+class WritesMask(Loop):
+    def forward(self, x):
+        mask = self.route(x)[1][:, 0] == 1
+        (token,) = torch.where(mask)
+        mask.zero_()
+        return self.router(torch.zeros_like(x).index_add(0, token, x[token])).mean()
 
 
 class GivesRows(Loop):
@@ -248,7 +276,9 @@ class GivesRows(Loop):
 @pytest.mark.parametrize("kind, what", [
     (CountsTurns, "that changes 'count'"), (CountsTurnsThatAdd, "that changes 'count'"), (AddsOtherwise, "is used elsewhere"),
     (NumbersTurns, "that changes 'place'"), (CollectsTurns, "that changes 'seen'"),
-    (HasModules, "each with a parameter of its own"), (GivesRows, "backward of rows")])
+    (ReadsSum, "that reads what rows are added to"), (AddsToOne, "of which each adds to the same tensor"),
+    (KeepsNumber, "used when its turn is over"), (WritesMask, "chosen by a tensor that was written meanwhile"),
+    (GivesRows, "backward of rows")])
 def test_what_would_tell_how_many_are_chosen_is_refused(kind: type[nn.Module], what: str) -> None:
     model = kind()
     with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*cure: "):
@@ -289,6 +319,46 @@ def test_no_row_for_a_parameter_is_an_error() -> None:
                                            "self.numbers.*cure: go over all numbers"):
         compiled(model, optimizer, bad, bad)
     assert compiled.compiles == 1
+
+
+class HasModules(LoopOverAll):
+    """As Switch Transformers has them. Where the batch begins with a large number, the last expert gets no row."""
+
+    forward = Loop.forward
+
+    def __init__(self):
+        super().__init__()
+        self.dropout = nn.Dropout(0.0)
+
+    def route(self, x):
+        scores, chosen = super().route(x)
+        return scores, torch.where(x[0, 0] > 100, chosen % (EXPERTS - 1), chosen)
+
+    def expert(self, rows, number):
+        return self.dropout(self.experts[number](rows))
+
+
+@pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
+def test_modules_of_which_one_gets_no_row() -> None:
+    """Of an expert that no row has chosen, eager has no gradient: the same for plain SGD, but not for AdamW."""
+    good = torch.randn(ROWS, WIDTH, generator=torch.Generator().manual_seed(0))
+    bad = good.clone()
+    bad[0, 0] = 200.0
+    model = HasModules()
+    eager, compiled = copy.deepcopy(model), spmd.compile(step, ranks=2)
+    ours, theirs = (torch.optim.SGD(m.parameters(), lr=1e-6) for m in (model, eager))
+    for x in (good, bad, good):
+        assert compiled(model, ours, x).item() == pytest.approx(step(eager, theirs, x).item(), rel=1e-5)
+    for (name, found), want in zip(model.named_parameters(), eager.parameters()):
+        torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
+    model = HasModules()
+    eager, compiled = copy.deepcopy(model), spmd.compile(step, ranks=2)
+    ours, theirs = (torch.optim.AdamW(m.parameters(), lr=0.01) for m in (model, eager))
+    for x in (good, good):
+        assert compiled(model, ours, x).item() == pytest.approx(step(eager, theirs, x).item(), rel=1e-5)
+    with pytest.raises(RuntimeError, match="(?s)step 2: no row has chosen some number of a loop whose turns have parameters of their "
+                                           "own.*for number in self.numbers.*cure: go over all numbers"):
+        compiled(model, ours, bad)
 
 
 class Miscounts(Split):

@@ -5,14 +5,15 @@ up by `index_add_`. What is done to them is noted (lazy_rows.py), and done to al
 eager skips these, so nothing but rows may come out of the loop, and they are none. That is checked: what operators compute in a
 turn is used in none but rows, nothing is written, and no number of Python's is counted up. When the loop is over, what its
 turns did alike is done at once, by the expert of each row, which the one_hot says. Where no turn with a parameter is one of
-eager's, that has no gradient there, and here one of zeros, which an optimizer takes: when the step is over, it says so.
+eager's (the only one, of experts that are modules), that has no gradient there, and here one of zeros, which an optimizer takes:
+when the step is over, it says so.
 """
 from __future__ import annotations
 
-import collections
 import contextlib
 import itertools
 import math
+import operator
 import sys
 import unittest.mock
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
@@ -22,11 +23,14 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from .errors import CaptureError, error_at, where
-from .lazy_rows import Check, Groups, Rows, Together, form, refused, steps_of
+from .lazy_rows import Check, Groups, Rows, Together, form, refused, roots_of, steps_of
 from .provenance import user_stack
 
 _ADDS = (torch.Tensor.index_add_, torch.Tensor.index_add, torch.index_add)
 _NUMBERS = (bool, int, float, str)
+#: What rows that are not chosen begin with. Their results are dropped, but their gradients must be finite, for these are multiplied
+#: by zero: not 0, where roots, logarithms and quotients have none.
+_OTHERS = 0.5
 
 
 class _At(NamedTuple):
@@ -46,13 +50,18 @@ class _Taken(NamedTuple):
 
 class _Choice(NamedTuple):
     """A mask over dims of the sizes `shape`. Of the one_hot of `index` its class `number`, or else any; `axes`: the dim that each
-    of the mask's is."""
+    of the mask's is; `version`: that of the mask, or of the index, when it chose."""
 
     mask: torch.Tensor
     shape: tuple[int, ...]
     axes: tuple[int, ...]
+    version: int
     index: torch.Tensor | None = None
     number: int = 0
+
+    def check_unwritten(self) -> None:
+        if (self.mask if self.index is None else self.index)._version != self.version:
+            raise refused("an operator", ", chosen by a tensor that was written meanwhile")
 
 
 class _Added(NamedTuple):
@@ -66,8 +75,8 @@ class _Added(NamedTuple):
 class _Origin:
     """Of the rows of one choice."""
 
-    def __init__(self, choice: _Choice, loop: _Loop | None):
-        self.choice, self.loop, self.some = choice, loop, loop is not None
+    def __init__(self, choice: _Choice, chosen: ChosenRows, loop: _Loop | None):
+        self.choice, self.loop, self.some, self._chosen = choice, loop, loop is not None, chosen
 
     def begin(self, value: Any, trailing: Sequence[int], like: torch.Tensor) -> Rows:
         return Rows.begin(self, value, like, trailing)
@@ -81,86 +90,135 @@ class _Origin:
         if not is_ours or dim != 0 or target.shape[0] != self.choice.shape[index.value.axis] \
                 or target.shape[1:] != source.sample.shape[1:] or target.dtype != source.sample.dtype:
             raise refused(func, ", not of rows to the places that they are from, in one type")
-        target = target if func is torch.Tensor.index_add_ else target.clone()
-        added = _Added(target, self.choice, index.value.axis, source.value, alpha)
+        result = target if func is torch.Tensor.index_add_ else target.clone()
+        added = _Added(result, self.choice, index.value.axis, source.value, alpha)
         if self.loop is None:
             _add_up([added])
         else:
-            self.loop.add(added)
-        return target
+            self.loop.add(added, None if result is target else target)
+        return result
 
-    def iterate(self, rows: Rows) -> Any:
-        raise refused("iteration")
+    def iterate(self, rows: Rows) -> Iterator[_Turn]:
+        if self.loop is not None or len(self.choice.shape) > 1 or not isinstance(rows.value, _At):
+            raise refused("iteration")
+        return self._chosen.begin_loop(self.choice.mask).turns(self.choice.shape[0], 0)
 
 
 class _Hits(_Origin):
     """Those numbers of a dim that are to be gone through."""
 
     def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
-        raise refused(func, "")
+        if (func.__name__, *args[1:]) not in _TO_ONE_DIM or kwargs:
+            raise refused(func, "")
+        return self.begin(args[0].value, (), args[0].sample)
 
     def iterate(self, rows: Rows) -> Iterator[_Turn]:
-        return self.loop.turns(self.choice.shape[0])
+        return self.loop.turns(self.choice.shape[0], rows.sample.dim() - 1)
+
+
+#: What makes one dim of the column that nonzero() gives.
+_TO_ONE_DIM = (("flatten",), ("squeeze", -1), ("squeeze", 1), ("view", -1), ("reshape", -1))
 
 
 class _Turn:
-    """The number that a turn of a loop is of."""
+    """The number that a turn of a loop is of: in eager a tensor of no dim, or of one with a single entry."""
 
-    def __init__(self, number: int):
-        self._number = number
+    def __init__(self, loop: _Loop, number: int, dims: int):
+        self._loop, self._number, self.dims = loop, number, dims
 
     def __index__(self) -> int:
+        self._loop.check_is_turn(self._number)
         return self._number
 
     __int__ = item = __index__
 
     def __getitem__(self, index: Any) -> _Turn:
-        if index not in (0, -1):
+        if self.dims == 0 or index not in (0, -1):
             raise refused("an entry")
-        return self
+        return _Turn(self._loop, self._number, 0)
 
-    def squeeze(self, *unused: Any) -> _Turn:
-        return self
+    def squeeze(self, *dims: int) -> _Turn:
+        if dims not in ((), (0,), (-1,)):
+            raise refused("squeeze")
+        return _Turn(self._loop, self._number, 0)
 
     def __str__(self) -> str:
-        return str(self._number)
+        return f"tensor([{int(self)}])" if self.dims else f"tensor({int(self)})"
 
     def __format__(self, text: str) -> str:
-        return format(self._number, text)
+        return str(self) if self.dims and not text else format(int(self), text)
+
+    def _compared(self, compare: Callable, other: Any) -> Any:
+        found = compare(int(self), other)
+        return found.reshape(1) if self.dims and isinstance(found, torch.Tensor) and found.dim() == 0 else found
 
     def __eq__(self, other: Any) -> bool:
-        return self._number == other
+        return self._compared(operator.eq, other)
 
     def __lt__(self, other: Any) -> bool:
-        return self._number < other
+        return self._compared(operator.lt, other)
 
     def __le__(self, other: Any) -> bool:
-        return self._number <= other
+        return self._compared(operator.le, other)
 
     def __gt__(self, other: Any) -> bool:
-        return self._number > other
+        return self._compared(operator.gt, other)
 
     def __ge__(self, other: Any) -> bool:
-        return self._number >= other
+        return self._compared(operator.ge, other)
 
     __hash__ = None
+
+
+class _Led:
+    """`x[None, token]`, which a dim of size 1 leads: of use once that is gone."""
+
+    def __init__(self, rows: Rows):
+        self._rows = rows
+
+    def reshape(self, *sizes: Any) -> Rows:
+        sizes = sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+        if sizes != (-1, *self._rows.sample.shape[1:]):
+            raise refused("reshape")
+        return self._rows
+
+    view = reshape
+
+    def squeeze(self, dim: int) -> Rows:
+        return self[dim]
+
+    def __getitem__(self, index: Any) -> Rows:
+        if type(index) is not int or index != 0:
+            raise refused("indexing", ", which another dim leads")
+        return self._rows
+
+    def __getattr__(self, name: str) -> Any:
+        raise refused(name, ", which another dim leads")
+
+    @classmethod
+    def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        raise refused(func, ", which another dim leads")
 
 
 class _Loop:
     """One loop over the numbers that a mask chooses."""
 
     def __init__(self, chosen: ChosenRows, mask: torch.Tensor):
-        self._chosen, self._mask, self._added = chosen, mask, []
-        self.trained: frozenset[int] = frozenset()  # the ids of parameters that turns have gradients of,
-        self.is_none: torch.Tensor | None = None  # and whether none of these turns is one of eager's
+        self._chosen, self._mask, self._version, self._added = chosen, mask, mask._version, []
+        self._continued: list[tuple[torch.Tensor, torch.Tensor]] = []  # what index_add was given and gave
+        self.trained: tuple[frozenset[int], ...] = ()  # the ids of parameters that the same turns have gradients of,
+        self.is_none: list[torch.Tensor] = []  # and whether none of these turns is one of eager's
         self.own: set = set()  # nodes of turns, whose values are of rows alone
         self.rows: set = set()  # nodes of all rows
         self._turn, self._by_turn = 0, []
         self._stack = user_stack()[0]
 
-    def turns(self, count: int) -> Iterator[_Turn]:
+    def turns(self, count: int, dims: int) -> Iterator[_Turn]:
+        """`dims`: how many the tensor has that is the number of a turn."""
         if self._chosen.loop is not None:
             raise refused("a loop in a loop")
+        if self._mask._version != self._version:
+            raise refused("iteration", ", chosen by a tensor that was written meanwhile")
         graph = get_proxy_mode().tracer.graph
         self._chosen.loop, is_over = self, False
         try:
@@ -168,9 +226,10 @@ class _Loop:
             for number in (*range(1, count), 0):
                 before, numbers = len(graph.nodes), _numbers(sys._getframe(1))
                 self._turn = number
-                yield _Turn(number)
-                changed = {name: value for name, value in _numbers(sys._getframe(1)).items() if numbers.get(name, ...) != value}
-                if len(changed) > 1 or any(value != number or type(value) is not int for value in changed.values()):
+                yield _Turn(self, number, dims)
+                changed = {name: value for name, value in _numbers(sys._getframe(1)).items()
+                           if (numbers.get(name, ...) if type(value) is not tuple else numbers.get(name, value)) != value}
+                if any(value != number or type(value) is not int for value in changed.values()):
                     raise self._refused(f"that changes {', '.join(map(repr, changed))}")
                 made = list(itertools.islice(reversed(graph.nodes), max(len(graph.nodes) - before, 0)))
                 if any(isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable for node in made):
@@ -183,27 +242,25 @@ class _Loop:
                 self._chosen.error = self._chosen.error or self._refused("that ends before")
         if not self._added:
             raise self._refused("that adds up none")
-        self._check_weights()
         self._find_trained()
+        self._put_in_place()
         before = len(graph.nodes)
         self._add_all()
         self.rows.update(list(graph.nodes)[before:])
 
-    def _check_weights(self) -> None:
-        """A weight that a single turn reads has no gradient in eager when that turn is left out, and the optimizer leaves it
-        alone; here it would be a gradient of zeros."""
-        leaves = [_leaves(added.value) for added in self._added]
-        counts = collections.Counter(leaf for found in leaves for leaf in found)
-        if len(self._added) > 1 and any(count == 1 for count in counts.values()):
-            raise self._refused("each with a parameter of its own, which an optimizer leaves alone where there is no turn")
-
     def _find_trained(self) -> None:
-        leaves = [(number, found) for number, added in self._by_turn if (found := _leaves(added.value))]
-        if torch.is_grad_enabled() and leaves:
-            self.trained = frozenset().union(*(found for _, found in leaves))
-            numbers = sorted({number for number, _ in leaves})
+        """By the turns that a parameter has gradients of: in eager it has none where no row has chosen any of them."""
+        turns: dict[int, list[int]] = {}
+        for number, added in self._by_turn if torch.is_grad_enabled() else []:
+            for leaf in sorted(_leaves(added.value)):
+                turns.setdefault(leaf, []).append(number)
+        groups: dict[tuple[int, ...], set[int]] = {}
+        for leaf, numbers in turns.items():
+            groups.setdefault(tuple(sorted(set(numbers))), set()).add(leaf)
+        self.trained = tuple(frozenset(groups[numbers]) for numbers in sorted(groups))
+        for numbers in sorted(groups):
             chosen = self._mask if len(numbers) == len(self._mask) else torch.stack([self._mask[n] for n in numbers])
-            self.is_none = (chosen != 0).sum() == 0
+            self.is_none.append((chosen != 0).sum() == 0)
 
     @property
     def place(self) -> str:
@@ -213,14 +270,45 @@ class _Loop:
         return error_at(self._stack, f"a loop over numbers that only values choose, {what}, where nothing but rows may be added up",
                         "go over all of them, range(n), with a mask for what each has")
 
-    def add(self, added: _Added) -> None:
+    def check_is_turn(self, number: int) -> None:
+        if self._chosen.loop is not self or self._turn != number:
+            raise self._refused("of which a number is used when its turn is over")
+
+    def add(self, added: _Added, continues: torch.Tensor | None) -> None:
+        """`continues`: the tensor whose values and whose rows the target has besides."""
         if self._chosen.loop is not self:
             raise self._refused("whose rows are added up behind it")
+        if continues is not None:
+            if any(before is continues for before, _ in self._continued):
+                raise self._refused("of which each adds to the same tensor")
+            self._continued.append((continues, added.target))
         self._added.append(added)
         self._by_turn.append((self._turn, added))
 
     def is_target(self, tensor: torch.Tensor) -> bool:
-        return any(added.target is tensor for added in self._added)
+        return any(_memory(added.target) == _memory(tensor) for added in self._added)
+
+    def _put_in_place(self) -> None:
+        """Of `out = out.index_add(...)` in each turn the last tensor is the sum of all rows. Since rows are added up behind the
+        loop, its turns may read no such tensor otherwise."""
+        targets = {_memory(added.target) for added in self._added}
+        copies = {_memory(after) for before, after in self._continued}
+        begun = {_memory(before) for before, _ in self._continued} - copies
+        reads = [_memory(root.tensor) for added in self._added for root in roots_of(added.value) if isinstance(root, _Taken)]
+        for node in self.own:
+            made = _memory(node.meta.get("val"))
+            if made not in targets:
+                reads += [_memory(before.meta.get("val")) for before in node.all_input_nodes]
+        if begun & targets or targets.intersection(reads):
+            raise self._refused("that reads what rows are added to")
+        last = dict(self._continued)
+
+        def find_last(tensor: torch.Tensor) -> torch.Tensor:
+            while tensor in last:
+                tensor = last[tensor]
+            return tensor
+
+        self._added = [added._replace(target=find_last(added.target)) for added in self._added]
 
     def _add_all(self) -> None:
         classes: dict[Any, list[_Added]] = {}
@@ -246,8 +334,24 @@ class _Loop:
                     raise self._refused(f"of which {node.target} is used elsewhere")
 
 
+def _check_of(loops: Sequence[_Loop], unmoved: frozenset[int]) -> Check:
+    """That each parameter has some turn of eager's, of loops over the same ones."""
+    nones = [torch.stack(found).all() for trained, *found in zip(loops[0].trained, *(loop.is_none for loop in loops))
+             if not trained <= unmoved]
+    is_any = len(nones) == 1
+    what = "any number of a loop whose turns have parameters" if is_any else \
+        "some number of a loop whose turns have parameters of their own"
+    return Check((nones[0] if is_any else torch.stack(nones).any()).long(),
+                 f"no row has chosen {what}: eager leaves these without a gradient, so that an optimizer leaves them alone, and here "
+                 f"they had one of zeros\n{loops[0].place}\n  cure: go over all numbers, range(n), with a mask for what each has")
+
+
+def _memory(value: Any) -> int | None:
+    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+
+
 def _numbers(frame: Any) -> dict[str, Any]:
-    """The numbers of a function, and how much is in what it collects."""
+    """The numbers of a function, and how much is in what it collects (a tuple; what begins in a turn has collected nothing)."""
     values = frame.f_locals.items()
     lengths = {name: ("length", len(value)) for name, value in values if type(value) in (list, dict, set)}
     return lengths | {name: value for name, value in values if type(value) in _NUMBERS}
@@ -277,6 +381,8 @@ def _form_of_root(root: Any) -> Any:
 def _add_up(parts: Sequence[_Added]) -> None:
     """Adds rows of several parts, after the same steps, to their target."""
     choice, count = parts[0].choice, len(parts)
+    for part in parts:
+        part.choice.check_unwritten()
     rows, valid = math.prod(choice.shape), None
     if choice.index is None:
         valid = choice.mask.permute(sorted(range(len(choice.axes)), key=choice.axes.__getitem__)).reshape(rows) != 0
@@ -295,7 +401,7 @@ def _add_up(parts: Sequence[_Added]) -> None:
 
     def root(roots: Sequence[Any]) -> torch.Tensor:
         full = _at(choice, roots[0].axis) if isinstance(roots[0], _At) else _taken(choice, roots[0])
-        return torch.where(_like(valid, full), full, 0) if full.is_floating_point() else full  # others' rows are finite
+        return torch.where(_like(valid, full), full, _OTHERS) if full.is_floating_point() else full
 
     full = Together(groups, rows, root).compute([part.value for part in parts])
     full = torch.where(_like(valid, full), full, 0)
@@ -334,7 +440,7 @@ class ChosenRows:
         self.loop: _Loop | None = None
         self.error: CaptureError | None = None
         self._loops: list[_Loop] = []
-        self._one_hots: list[tuple[torch.Tensor, int, torch.Tensor]] = []
+        self._one_hots: list[tuple[torch.Tensor, int, torch.Tensor, int]] = []
 
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
@@ -364,7 +470,7 @@ class ChosenRows:
         def noted_one_hot(tensor, num_classes=-1):
             made = one_hot(tensor, num_classes)
             if isinstance(made, FakeTensor):
-                self._one_hots.append((made, made._version, tensor.detach()))
+                self._one_hots.append((made, made._version, tensor.detach(), tensor._version))
             return made
 
         with contextlib.ExitStack() as patches:
@@ -380,43 +486,46 @@ class ChosenRows:
         for loop in self._loops:
             loop.check()
 
-    def checks(self) -> list[Check]:
-        """Of the loops over the same parameters, of microbatches, that some turn is one of eager's."""
-        loops: dict[frozenset[int], list[_Loop]] = {}
+    def checks(self, unmoved: frozenset[int]) -> list[Check]:
+        """Of the loops over the same parameters, of microbatches, that some turn is one of eager's. `unmoved`: parameters to which
+        a gradient of zeros is as good as none."""
+        loops: dict[tuple[frozenset[int], ...], list[_Loop]] = {}
         for loop in self._loops:
-            if loop.is_none is not None:
+            if any(not trained <= unmoved for trained in loop.trained):
                 loops.setdefault(loop.trained, []).append(loop)
-        return [Check(torch.stack([loop.is_none for loop in alike]).all().long(),
-                      "no row has chosen any number of a loop whose turns have parameters: eager leaves these without a gradient, so "
-                      f"that an optimizer leaves them alone, and here they had one of zeros\n{alike[0].place}\n  cure: go over all "
-                      "numbers, range(n), with a mask for what each has") for alike in loops.values()]
+        return [_check_of(alike, unmoved) for alike in loops.values()]
+
+    def begin_loop(self, mask: torch.Tensor) -> _Loop:
+        self._loops.append(_Loop(self, mask))
+        return self._loops[-1]
 
     def _hits(self, mask: torch.Tensor) -> Rows:
-        self._loops.append(_Loop(self, mask))
-        origin = _Hits(_Choice(mask, tuple(mask.shape), (0,)), self._loops[-1])
+        origin = _Hits(_Choice(mask, tuple(mask.shape), (0,), mask._version), self, self.begin_loop(mask))
         origin.some = False
         return origin.begin(_At(0), (1,), torch.empty(0, dtype=torch.int64, device="meta"))
 
     def _chosen(self, mask: torch.Tensor) -> tuple[Rows, ...]:
-        choice = self._of_one_hot(mask) or _Choice(mask, tuple(mask.shape), tuple(range(mask.dim())))
-        origin = _Origin(choice, self.loop)
+        choice = self._of_one_hot(mask) or _Choice(mask, tuple(mask.shape), tuple(range(mask.dim())), mask._version)
+        origin = _Origin(choice, self, self.loop)
         return tuple(origin.begin(_At(axis), (), torch.empty(0, dtype=torch.int64, device="meta")) for axis in choice.axes)
 
     def _of_one_hot(self, mask: torch.Tensor) -> _Choice | None:
         """The class of a one_hot that a mask is a view of."""
         base = mask if mask._base is None else mask._base
-        for made, version, index in self._one_hots:
-            if made is not base or mask._version != version:
+        for made, version, index, version_of_index in self._one_hots:
+            if made is not base or mask._version != version or index._version != version_of_index:
                 continue
             axes = []
             for size, stride in zip(mask.shape, mask.stride()):
                 axes += [axis for axis in range(index.dim()) if made.stride(axis) == stride and index.shape[axis] == size
                          and axis not in axes][:1]
             if len(axes) == mask.dim() == index.dim() and mask.storage_offset() < made.shape[-1]:
-                return _Choice(mask, tuple(index.shape), tuple(axes), index, mask.storage_offset())
+                return _Choice(mask, tuple(index.shape), tuple(axes), index._version, index, mask.storage_offset())
         return None
 
-    def _take(self, tensor: torch.Tensor, items: tuple) -> Rows:
+    def _take(self, tensor: torch.Tensor, items: tuple) -> Rows | _Led:
+        if items[0] is None:
+            return _Led(self._take(tensor, items[1:]))
         places = [item for item in items if isinstance(item, Rows)]
         origin, count = places[0].origin, len(places)
         is_plain = all(isinstance(place.value, _At) and place.origin is origin and type(origin) is _Origin for place in places) \
@@ -437,4 +546,5 @@ class ChosenRows:
         number = int(items[0])
         if len(items) > 1 or isinstance(tensor, Rows) or not isinstance(items[0], _Turn):
             raise refused("indexing", ", by the number of a turn and more")
-        return tensor.select(0, min(number, tensor.shape[0] - 1))
+        found = tensor.select(0, min(number, tensor.shape[0] - 1))
+        return found.unsqueeze(0) if items[0].dims else found

@@ -68,6 +68,13 @@ def steps_of(value: Any) -> list[Step]:
     return list(found.values())
 
 
+def roots_of(value: Any) -> list[Any]:
+    """What a value begins with."""
+    steps = steps_of(value)
+    leaves = [leaf.value for step in steps for leaf in step.leaves() if isinstance(leaf, _Of)] if steps else [value]
+    return [leaf for leaf in leaves if not isinstance(leaf, Step)]
+
+
 class Groups(NamedTuple):
     """Of each of all rows, the number of its part among `count`; a row of none has `count`."""
 
@@ -177,12 +184,37 @@ class Rows(torch.Tensor):
             raise refused("indexing")
         writes = "out" in kwargs or name.startswith("__i") and name != "__invert__" or name.endswith("_") and not name.endswith("__")
         is_product = func in _PRODUCTS and isinstance(args[0], Rows) and not isinstance(args[1], Rows)
+        if func is functional.dropout:
+            return _dropped(origin, *args, **kwargs)
         if writes or not (is_product or func in _CASTS or func in _FORMS or _is_pointwise(func)):
             raise refused(func)
         sample = _sample(func, args, kwargs)
         if isinstance(sample, (tuple, list)):
             return tuple(cls.make(origin, _noted(func, args, kwargs, part), one) for part, one in enumerate(sample))
         return cls.make(origin, _noted(func, args, kwargs), sample)
+
+
+class _Dropout:
+    """Of the rows of one part. What it draws is used by all that reads its result, which is computed once."""
+
+    def __init__(self) -> None:
+        self._is_drawn = False
+
+    def draw(self) -> None:
+        if self._is_drawn:
+            raise refused("dropout", ", which several results are computed with")
+        self._is_drawn = True
+
+    def __call__(self, rows: torch.Tensor, p: float) -> torch.Tensor:
+        return functional.dropout(rows, p)
+
+
+def _dropped(origin: Any, rows: Rows, p: float = 0.5, training: bool = True, inplace: bool = False) -> Rows:
+    if not training or p == 0:
+        return rows
+    if inplace:
+        raise refused("dropout", " in place")
+    return Rows.make(origin, _noted(_Dropout(), (rows, p), {}), rows.sample)
 
 
 def refuse_rows(leaves: Sequence[Any]) -> None:
@@ -257,7 +289,8 @@ def form(value: Any, leaf_form: Callable[[Any], Any]) -> Any:
     if not isinstance(value, Step):
         return leaf_form(value)
     leaves, spec = pytree.tree_flatten((value.args, value.kwargs), is_leaf=_is_of)
-    return value.func, str(spec), value.part, value.mode, tuple(
+    func = _Dropout if isinstance(value.func, _Dropout) else value.func
+    return func, str(spec), value.part, value.mode, tuple(
         form(leaf.value, leaf_form) if isinstance(leaf, _Of) else
         (leaf.shape, leaf.dtype) if isinstance(leaf, torch.Tensor) else repr(leaf) for leaf in leaves)
 
@@ -283,6 +316,9 @@ class Together:
             raise refused(first.func, ", with gradients or autocast otherwise than where they are put together")
         if any(value.versions != _versions(value.args, value.kwargs) for value in values):
             raise refused(first.func, ", and of a tensor that was written meanwhile")
+        for value in values:
+            if isinstance(value.func, _Dropout):
+                value.func.draw()
         flat = [pytree.tree_flatten((value.args, value.kwargs), is_leaf=_is_of) for value in values]
         spec = flat[0][1]
         columns = list(zip(*(leaves for leaves, _ in flat), strict=True))

@@ -71,6 +71,12 @@ class Optimizers:
         return [p for group in self.param_groups for p in group["params"]]
 
     @property
+    def unmoved_by_zeros(self) -> frozenset[int]:
+        """The ids of parameters of which a gradient of zeros changes as little as none does: neither they nor a state."""
+        return frozenset(id(p) for part in self.parts if type(part) is torch.optim.SGD for group in part.param_groups
+                         if group["momentum"] == 0 and group["weight_decay"] == 0 for p in group["params"])
+
+    @property
     def states(self) -> Iterator[tuple[torch.Tensor, dict[str, Any]]]:
         """Each parameter that has a state, with it."""
         return (entry for part in self.parts for entry in part.state.items())

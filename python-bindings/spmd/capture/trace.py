@@ -305,7 +305,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # Of parameters and buffers, the very objects are left.
             kept = [leaf for leaf in pytree.tree_leaves([[left.value for left in lefts], [one.items for one in grown]])
                     if isinstance(leaf, _TRACED) and fakes.own_of(leaf) is None]
-            checks = [*segments.checks, *chosen.checks()] if call.writes_batch else []
+            checks = [*segments.checks, *chosen.checks(call.optimizers.unmoved_by_zeros)] if call.writes_batch else []
             tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *kept, *(batch[n].detach() for n in changed),
                        *(check.value for check in checks)]
             for tensor in tensors:
