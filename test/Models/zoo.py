@@ -230,6 +230,13 @@ CASES = [
         vocab_size=VOCABULARY, d_model=16, n_heads=4, n_layers=2, max_seq_len=24, pad_token_id=0,
         attn_config=dict(kv_n_heads=2, clip_qkv=8.0, rope_theta=10000.0),
         ffn_config=dict(ffn_hidden_size=24, moe_num_experts=4, moe_top_k=2)), causal, "DbrxBlock"),
+    # Experts that are modules of their own, in loops over those that are hit.
+    Case("SwitchTransformersForConditionalGeneration", "SwitchTransformersConfig", {
+        **T5, "num_decoder_layers": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 3,
+        "router_jitter_noise": 0.0}, translated, "SwitchTransformersBlock", scale=1.0),
+    Case("NllbMoeForConditionalGeneration", "NllbMoeConfig", {
+        **BART, "encoder_sparse_step": 2, "decoder_sparse_step": 2, "num_experts": 3, "moe_token_dropout": 0.0,
+        "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "scale_embedding": False}, translated, "NllbMoeEncoderLayer"),
     Case("FalconForCausalLM", "FalconConfig", dict(
         vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, hidden_dropout=0.0,
         attention_dropout=0.0, bos_token_id=1, eos_token_id=2), causal, "FalconDecoderLayer"),
