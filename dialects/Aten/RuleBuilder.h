@@ -18,9 +18,9 @@ class RuleBuilder {
 public:
   explicit RuleBuilder(mlir::Operation *op) : op(op) {
     for (mlir::Value operand : op->getOperands())
-      rule.operands.push_back({whole(typeOf(operand).getRank())});
+      rule.operands.push_back({whole(typeOf(operand).getRank()), {}});
     for (mlir::Value result : op->getResults())
-      rule.results.push_back({whole(typeOf(result).getRank())});
+      rule.results.push_back({whole(typeOf(result).getRank()), {}});
     rule.resultReduction.assign(op->getNumResults(), ReductionKind::sum);
     rule.neutral.resize(op->getNumOperands());
     rule.dontCare.assign(op->getNumOperands(), false);
@@ -58,6 +58,21 @@ public:
   RuleBuilder &result(unsigned index, Dims dims) {
     rule.results[index].dims = std::move(dims);
     return *this;
+  }
+  /// Where a dimension has more elements than its factor steps, so many of them go together.
+  void findSteps() {
+    auto find = [&](ShardingRule::Value &value, llvm::ArrayRef<int64_t> shape) {
+      for (auto [dim, factor] : llvm::enumerate(value.dims)) {
+        if (factor < 0 || rule.factorSizes[factor] == 0 || shape[dim] == rule.factorSizes[factor])
+          continue;
+        value.steps.resize(shape.size(), 1);
+        value.steps[dim] = shape[dim] / rule.factorSizes[factor];
+      }
+    };
+    for (auto [value, operand] : llvm::zip_equal(rule.operands, op->getOperands()))
+      find(value, typeOf(operand).getShape());
+    for (auto [value, result] : llvm::zip_equal(rule.results, op->getResults()))
+      find(value, typeOf(result).getShape());
   }
   /// What the op is linear in, as far as it holds numbers: a truth value is no sum, and a sum of truth values none.
   RuleBuilder &linearity(Linearity kind, llvm::ArrayRef<unsigned> operands = {}) {

@@ -41,6 +41,11 @@ struct ShardingRule {
   struct Value {
     /// Factor of each dimension, or kNone or kWhole.
     llvm::SmallVector<int64_t> dims;
+    /// Elements of each dimension that go together in one step of its factor, as query heads that share a head of keys;
+    /// empty where each is a step of its own.
+    llvm::SmallVector<int64_t> steps;
+
+    int64_t getStep(int64_t dim) const { return steps.empty() ? 1 : steps[dim]; }
   };
 
   /// One entry per MLIR operand and result, in order; an absent optional

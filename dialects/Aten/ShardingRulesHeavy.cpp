@@ -172,17 +172,19 @@ Rule spmd::aten::attentionRule(Operation *op) {
     return failure();
   RuleBuilder builder(op);
   ArrayRef<int64_t> shape = typeOf(op->getOperand(0)).getShape();
-  // Each head by itself, unless several have the keys and values of one.
+  // Each head of keys and values with the heads of queries that share it; one that all of them share is broadcast.
   auto forward = dyn_cast<SdpaOp>(op);
   RankedTensorType key = forward ? forward.getKey().getType() : cast<SdpaBackwardOp>(op).getKey().getType();
-  bool areAlike = shape.size() == 4 && key.getDimSize(1) == shape[1];
-  SmallVector<int64_t> sizes(shape.take_front(areAlike ? 2 : 1)), factors;
-  for (int64_t size : sizes)
-    factors.push_back(builder.factor(size));
+  SmallVector<int64_t> sizes(shape.take_front(2)), factors;
+  bool isShared = key.getDimSize(1) == 1 && shape[1] != 1;
+  factors.push_back(builder.factor(shape[0]));
+  factors.push_back(builder.factor(isShared ? shape[1] : key.getDimSize(1)));
   auto perRow = [&](Value value) {
     Dims dims = RuleBuilder::whole(typeOf(value).getRank());
     for (auto [dim, factor] : llvm::enumerate(factors))
       dims[dim] = factor;
+    if (isShared && typeOf(value).getDimSize(1) == 1)
+      dims[1] = ShardingRule::kNone;
     return dims;
   };
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
@@ -200,5 +202,6 @@ Rule spmd::aten::attentionRule(Operation *op) {
     builder.operand(indexOf(op, mask), maskDims(typeOf(mask), sizes, factors));
   if (maskGradient)
     builder.result(3, maskDims(typeOf(maskGradient), sizes, factors));
+  builder.findSteps();
   return builder.rule;
 }

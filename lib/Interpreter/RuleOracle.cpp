@@ -132,6 +132,7 @@ Tensor Oracle::shardOf(unsigned index, int64_t factor, int64_t chunk, int64_t ra
   int64_t dim = dimOf(rule.operands[index], factor);
   if (dim < 0)
     return global;
+  chunk *= rule.operands[index].getStep(dim);
   Tensor local = takeRows(global, dim, 1, chunk, rank);
   double fill = NAN;
   if (std::optional<unsigned> result = contracting(factor)) {
@@ -156,7 +157,7 @@ FailureOr<func::FuncOp> Oracle::localFunction(int64_t factor, int64_t chunk) {
     auto tensor = cast<RankedTensorType>(type);
     Shape shape(tensor.getShape());
     if (int64_t dim = dimOf(value, factor); dim >= 0)
-      shape[dim] = chunk;
+      shape[dim] = chunk * value.getStep(dim);
     return RankedTensorType::get(shape, tensor.getElementType());
   };
   SmallVector<Type> operandTypes, resultTypes;
@@ -202,7 +203,8 @@ LogicalResult Oracle::checkFactor(int64_t factor, int64_t ranks) {
   SmallVector<Tensor> joined;
   for (auto [i, parts] : llvm::enumerate(perResult)) {
     int64_t dim = dimOf(rule.results[i], factor);
-    joined.push_back(dim < 0 ? combine(parts, kindOf(i), /*roundEach=*/false) : joinRows(parts, dim, 1, size));
+    joined.push_back(dim < 0 ? combine(parts, kindOf(i), /*roundEach=*/false)
+                             : joinRows(parts, dim, 1, size * rule.results[i].getStep(dim)));
   }
   return compare("with factor " + Twine(factor) + " of size " + Twine(size) + " cut in " + Twine(ranks), joined);
 }

@@ -53,15 +53,21 @@ func.func @mse(%a: tensor<3x5xf32>, %b: tensor<3x5xf32>, %g: tensor<f32>) -> (te
   return %0, %1, %2, %3 : tensor<f32>, tensor<3x5xf32>, tensor<3x5xf32>, tensor<3x5xf32>
 }
 
-// Attention: heads by themselves, but not where there are fewer key heads; a mask per batch row, a mask for all, one per head.
-// CHECK: aten.sdpa: 7 factors
-func.func @sdpa(%q: tensor<3x4x5x6xf32>, %k: tensor<3x2x7x6xf32>, %full: tensor<3x4x7x6xf32>, %rows: tensor<3x1x5x7xf32>, %all: tensor<5x7xi1>, %heads: tensor<1x4x5x7xf32>)
-    -> (tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>) {
+// Attention: heads by themselves, those together that share a head of keys, also where all share one; a mask per batch row, a
+// mask for all, one per head.
+// CHECK: aten.sdpa: 12 factors
+// CHECK: aten.sdpa_backward: 4 factors
+func.func @sdpa(%q: tensor<3x4x5x6xf32>, %k: tensor<3x2x7x6xf32>, %full: tensor<3x4x7x6xf32>, %rows: tensor<3x1x5x7xf32>, %all: tensor<5x7xi1>, %heads: tensor<1x4x5x7xf32>, %one: tensor<3x1x7x6xf32>)
+    -> (tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x2x7x6xf32>, tensor<3x1x7x6xf32>) {
   %0, %l0 = aten.sdpa %q, %k, %k {dropout_p = 0.0 : f64, is_causal = true, enable_gqa = true} : (tensor<3x4x5x6xf32>, tensor<3x2x7x6xf32>, tensor<3x2x7x6xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
   %1, %l1 = aten.sdpa %q, %full, %full, %rows {dropout_p = 0.0 : f64} : (tensor<3x4x5x6xf32>, tensor<3x4x7x6xf32>, tensor<3x4x7x6xf32>, tensor<3x1x5x7xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
   %2, %l2 = aten.sdpa %q, %full, %full, %all {dropout_p = 0.0 : f64} : (tensor<3x4x5x6xf32>, tensor<3x4x7x6xf32>, tensor<3x4x7x6xf32>, tensor<5x7xi1>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
   %3, %l3 = aten.sdpa %q, %full, %full, %heads {dropout_p = 0.0 : f64} : (tensor<3x4x5x6xf32>, tensor<3x4x7x6xf32>, tensor<3x4x7x6xf32>, tensor<1x4x5x7xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
-  return %0, %1, %2, %3 : tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>
+  %4, %l4 = aten.sdpa %q, %k, %k, %heads {dropout_p = 0.0 : f64, enable_gqa = true} : (tensor<3x4x5x6xf32>, tensor<3x2x7x6xf32>, tensor<3x2x7x6xf32>, tensor<1x4x5x7xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
+  %5, %l5 = aten.sdpa %q, %one, %one {dropout_p = 0.0 : f64, enable_gqa = true} : (tensor<3x4x5x6xf32>, tensor<3x1x7x6xf32>, tensor<3x1x7x6xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x4x5xf32>)
+  %6:3 = aten.sdpa_backward %0, %q, %k, %k, %0, %l0 {dropout_p = 0.0 : f64, is_causal = true, enable_gqa = true} : (tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x2x7x6xf32>, tensor<3x2x7x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x2x7x6xf32>, tensor<3x2x7x6xf32>)
+  %7:3 = aten.sdpa_backward %5, %q, %one, %one, %5, %l5 {dropout_p = 0.0 : f64, enable_gqa = true} : (tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x1x7x6xf32>, tensor<3x1x7x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5xf32>) -> (tensor<3x4x5x6xf32>, tensor<3x1x7x6xf32>, tensor<3x1x7x6xf32>)
+  return %0, %1, %2, %3, %6#1, %7#1 : tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x4x5x6xf32>, tensor<3x2x7x6xf32>, tensor<3x1x7x6xf32>
 }
 
 // Products of groups of rows: the gradient of the matrices contracts them.

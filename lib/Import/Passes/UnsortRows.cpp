@@ -316,7 +316,11 @@ void Unsorting::visitRowwise(Operation *op) {
       return;
     factor = own;
   }
-  if (factor < 0)
+  auto goTogether = [&](const ShardingRule::Value &value) {
+    const auto *dim = llvm::find(value.dims, factor);
+    return dim != value.dims.end() && value.getStep(dim - value.dims.begin()) != 1;
+  };
+  if (factor < 0 || llvm::any_of(rule->operands, goTogether) || llvm::any_of(rule->results, goTogether))
     return;
   IRMapping mapping;
   for (auto [operand, of] : llvm::zip_equal(op->getOperands(), rule->operands)) {

@@ -34,12 +34,14 @@ static std::optional<SmallVector<AxisState>> getOperandStates(Operation *op, Axi
   if (failed(rule) || rule->fillsPadding)
     return std::nullopt;
   int64_t factor = rule->results[0].dims[want.dim];
-  if (factor < 0)
+  if (factor < 0 || rule->results[0].getStep(want.dim) != 1)
     return std::nullopt;
   for (auto [index, value] : llvm::enumerate(rule->operands)) {
     if (llvm::count(value.dims, factor) > 1)
       return std::nullopt;
     auto *found = llvm::find(value.dims, factor);
+    if (found != value.dims.end() && value.getStep(found - value.dims.begin()) != 1)
+      return std::nullopt;
     if (found != value.dims.end())
       states[index] = AxisState::shard(found - value.dims.begin(), want.pre, want.chunk);
   }

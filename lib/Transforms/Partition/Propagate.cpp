@@ -45,7 +45,7 @@ ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 
 int64_t elementsOf(Value value) { return ShapedType::getNumElements(shapeOf(value)); }
 
-/// A loop of the op and how the mesh axis cuts it.
+/// A loop of the op and how the mesh axis cuts it: `chunk` counts steps of the loop.
 struct Choice {
   int64_t factor, pre, chunk;
   bool operator==(const Choice &o) const { return factor == o.factor && pre == o.pre && chunk == o.chunk; }
@@ -131,7 +131,10 @@ std::optional<Choice> Propagation::choose() const {
     if (rule->contractsNoPadding && isContracted(*rule, factor) &&
         hasPadding(shapeOf(op->getOperand(index)), state, ranks))
       continue;
-    Choice choice{factor, state.pre, state.chunk};
+    int64_t step = value.getStep(state.dim);
+    if (state.chunk % step != 0 || shapeOf(op->getOperand(index))[state.dim] / state.pre % step != 0)
+      continue;
+    Choice choice{factor, state.pre, state.chunk / step};
     auto *known = llvm::find_if(proposals, [&](auto &p) { return p.first == choice; });
     if (known == proposals.end())
       known = &proposals.emplace_back(choice, 0);
@@ -148,7 +151,7 @@ void Propagation::shardOn(const Choice &choice) {
   std::optional<ReduceKind> contracted;
   for (auto [index, value] : llvm::enumerate(rule->results)) {
     if (std::optional<int64_t> dim = findFactor(value, choice.factor)) {
-      out.results[index] = AxisState::shard(*dim, choice.pre, choice.chunk);
+      out.results[index] = AxisState::shard(*dim, choice.pre, choice.chunk * value.getStep(*dim));
       continue;
     }
     ReduceKind kind = toReduceKind(rule->resultReduction[index]);
@@ -164,7 +167,7 @@ void Propagation::shardOn(const Choice &choice) {
     std::optional<int64_t> dim = findFactor(value, choice.factor);
     if (!dim)
       continue;
-    AxisState want = AxisState::shard(*dim, choice.pre, choice.chunk);
+    AxisState want = AxisState::shard(*dim, choice.pre, choice.chunk * value.getStep(*dim));
     out.operands[index] = want;
     if (!(contracted || rule->fillsPadding) || isDontCare(index) ||
         !hasPadding(shapeOf(op->getOperand(index)), want, ranks))

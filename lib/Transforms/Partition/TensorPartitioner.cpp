@@ -1,10 +1,8 @@
 //===- TensorPartitioner.cpp - one rank of the tensor axis ----------------===//
 
 #include "TensorPartitioner.h"
+#include "TensorSplits.h"
 
-#include "dialects/Aten/AtenHeavy.h"
-#include "dialects/Aten/AtenPointwise.h"
-#include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Aten/TensorType.h"
 #include "dialects/Spmd/Source.h"
 
@@ -13,8 +11,7 @@ using spmd::aten::ListOpInterface;
 
 namespace spmd::partition {
 
-/// The type of what a rank has; which state that is, no type says here.
-static RankedTensorType getPartType(RankedTensorType global, const AxisState &state) {
+RankedTensorType TensorPartitioner::getPartType(RankedTensorType global, const AxisState &state) {
   return RankedTensorType::get(getLocalShape(global.getShape(), state), global.getElementType());
 }
 
@@ -27,13 +24,12 @@ LogicalResult TensorPartitioner::run(func::FuncOp step, MeshOp mesh,
   TensorPartitioner partitioner(step, mesh, arguments);
   partitioner.createFunction();
   auto emitAll = [&]() -> LogicalResult {
-    // Splitting a bias puts ops before the one that is visited.
+    // Taking an op apart puts others in its place.
     Block &body = step.getBody().front();
     for (Operation *op = &body.front(); op != body.getTerminator();) {
-      if (partitioner.splitBias(op)) {
-        op = op->getPrevNode()->getPrevNode();
-        op->getNextNode()->getNextNode()->erase();
-      }
+      Operation *before = op->getPrevNode();
+      if (splitForParts(op, [&](Value value) { return partitioner.getState(value); }))
+        op = before ? before->getNextNode() : &body.front();
       if (failed(partitioner.emit(op)))
         return failure();
       op = op->getNextNode();
@@ -132,7 +128,7 @@ LogicalResult TensorPartitioner::failWhole(Value value, unsigned operand, AxisSt
     diag.attachNote(source->getLoc()) << "it is computed here (" << describeSource(source->getLoc()) << ")";
   diag.attachNote() << "nothing that is cut over the tensor axis is gathered: a weight that is cut in its outputs is "
                        "followed by one that is cut in its inputs before anything needs all of them; place these "
-                       "parameters so, or whole (--override-placements)";
+                       "parameters so, or whole (--override-placements), or take fewer ranks where heads do not divide";
   return failure();
 }
 
@@ -152,22 +148,6 @@ LogicalResult TensorPartitioner::failParameter(StringRef name, AxisState own, Va
 // Ops
 //===----------------------------------------------------------------------===//
 
-bool TensorPartitioner::splitBias(Operation *op) {
-  auto product = dyn_cast<aten::AddmmOp>(op);
-  auto isCut = [&](Value value, int64_t dim) { return getState(value).isShard() && getState(value).dim == dim; };
-  if (!product || (!isCut(product.getMat1(), 1) && !isCut(product.getMat2(), 0)) ||
-      aten::getScalarValue(product.getAlpha()) != 1 || aten::getScalarValue(product.getBeta()) != 1)
-    return false;
-  OpBuilder before(op);
-  auto sum = aten::MmOp::create(before, op->getLoc(), op->getResult(0).getType(), product.getMat1(), product.getMat2());
-  auto biased = aten::AddTensorOp::create(before, op->getLoc(), op->getResult(0).getType(), sum, product.getSelf());
-  for (Operation *apart : {sum.getOperation(), biased.getOperation()})
-    if (Attribute segment = op->getAttr(kSegmentAttr))
-      apart->setAttr(kSegmentAttr, segment);
-  op->getResult(0).replaceAllUsesWith(biased);
-  return true;
-}
-
 LogicalResult TensorPartitioner::emit(Operation *op) {
   current = op;
   if (!isa<aten::AtenOpInterface>(op))
@@ -175,6 +155,8 @@ LogicalResult TensorPartitioner::emit(Operation *op) {
                            << describeSource(op->getLoc()) << ")";
   if (auto list = dyn_cast<ListOpInterface>(op))
     return emitList(list);
+  if (std::optional<LogicalResult> done = emitLookup(op))
+    return *done;
   return emitGeneric(op);
 }
 

@@ -10,6 +10,10 @@
 // collectives along the tensor axis in it, and all that follows (units, partition over the batch) sees that step. An
 // all-reduce or a slice along the tensor axis is an op like any other there: it changes no state on the data axes.
 //
+// Where a dimension that an op's rule wants whole is cut, some ops are taken apart first: softmax and means over it
+// (TensorSplits.h). Others look up rows of it by number, as embeddings and the losses over classes do: each rank looks
+// up those that are its own, and gives 0 for the rest (TensorLookups.cpp).
+//
 // Nothing that is cut is gathered. An op that needs it whole is an error, and so are a gradient or an update that are
 // cut where the parameter is not: both cost more than they are worth, and there is a placement that avoids them.
 // Chunks have no padding: a dimension that the axis does not divide is an error.
@@ -21,6 +25,7 @@
 
 #include "Propagate.h"
 #include "States.h"
+#include "dialects/Aten/AtenHeavy.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/IR/Builders.h"
 
@@ -44,9 +49,31 @@ private:
   /// The state in which a list op runs at a position; an error where its operands do not fit.
   mlir::FailureOr<AxisState> chooseAt(aten::ListOpInterface list, size_t position);
   void reduceNorms(aten::ListOpInterface list);
-  /// A product with a bias, apart, where what it adds up is cut: else each rank would add the bias.
-  bool splitBias(mlir::Operation *op);
 
+  /// Numbers of rows of a dimension that is cut, as a rank sees them: whether a row is its own, and its number there.
+  struct OwnRows {
+    mlir::Value areHere, numbers;
+  };
+  /// Emits an op that looks up rows of a dimension that is cut (TensorLookups.cpp); nothing where it is none.
+  std::optional<mlir::LogicalResult> emitLookup(mlir::Operation *op);
+  mlir::LogicalResult emitEmbedding(aten::EmbeddingOp op);
+  mlir::LogicalResult emitEmbeddingBackward(aten::EmbeddingDenseBackwardOp op, AxisState table);
+  std::optional<AxisState> findTable(aten::EmbeddingDenseBackwardOp op) const;
+  mlir::LogicalResult emitNllLoss(aten::NllLossForwardOp op);
+  mlir::LogicalResult emitNllLossBackward(aten::NllLossBackwardOp op);
+  mlir::FailureOr<OwnRows> findOwnRows(mlir::OpOperand &numbers, int64_t rows, std::optional<int64_t> ignored,
+                                       int64_t elsewhere);
+  /// `value` where the row is the rank's own, else 0.
+  mlir::Value keepOwn(mlir::Value value, mlir::Value areHere);
+  template <typename Op, typename... Args>
+  Op create(Args &&...args) {
+    auto op = Op::create(builder, current->getLoc(), std::forward<Args>(args)...);
+    tag(op);
+    return op;
+  }
+
+  /// The type of what a rank has; which state that is, no type says here.
+  static mlir::RankedTensorType getPartType(mlir::RankedTensorType global, const AxisState &state);
   AxisState getState(mlir::Value value) const { return states.lookup(value); }
   void setLocal(mlir::Value value, AxisState state, mlir::Value local);
   /// The value in this state, for operand `operand` of the op that is emitted.

@@ -242,19 +242,24 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
     if (here < 0)
       return error(op) << "needs dimension " << state.dim << " of operand " << index << " whole, which is "
                        << state.str();
-    if (factor >= 0 && (here != factor || state.pre != cut.pre || state.chunk != cut.chunk))
+    int64_t step = rule.operands[index].getStep(state.dim);
+    if (state.chunk % step != 0)
+      return error(op) << "has operand " << index << ", which is " << state.str() << " and cuts through the " << step
+                       << " elements that go together";
+    if (factor >= 0 && (here != factor || state.pre != cut.pre || state.chunk / step != cut.chunk))
       return error(op) << "has operands that are sharded differently: " << cut.str() << " and " << state.str();
     factor = here;
-    cut = state;
-    size = getGlobalShape(operand.getType())[state.dim];
+    cut = AxisState::shard(state.dim, state.pre, state.chunk / step);
+    size = getGlobalShape(operand.getType())[state.dim] / step;
   }
   if (factor < 0)
     return success();
   // The rule is of local shapes: where a chunk has one row, a dimension that is
   // broadcast, or summed to one row, looks like one that carries the factor.
   auto carriesFactor = [&](const ShardingRule::Value &value, Value of) {
-    auto *dim = llvm::find(value.dims, factor);
-    return dim != value.dims.end() && getGlobalShape(of.getType())[dim - value.dims.begin()] == size;
+    int64_t dim = llvm::find(value.dims, factor) - value.dims.begin();
+    return dim < static_cast<int64_t>(value.dims.size()) &&
+           getGlobalShape(of.getType())[dim] == size * value.getStep(dim);
   };
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     if (carriesFactor(rule.operands[index], operand) && !stateOf(operand).isShard() &&
@@ -264,10 +269,10 @@ LogicalResult Verifier::verifyShards(AtenOpInterface op, const ShardingRule &rul
   }
   std::optional<ReduceKind> contracted;
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    auto *dim = llvm::find(rule.results[index].dims, factor);
-    bool has = carriesFactor(rule.results[index], result);
-    AxisState want =
-        has ? AxisState::shard(dim - rule.results[index].dims.begin(), cut.pre, cut.chunk) : stateOf(result);
+    const ShardingRule::Value &value = rule.results[index];
+    int64_t dim = llvm::find(value.dims, factor) - value.dims.begin();
+    bool has = carriesFactor(value, result);
+    AxisState want = has ? AxisState::shard(dim, cut.pre, cut.chunk * value.getStep(dim)) : stateOf(result);
     if (stateOf(result) != want || (!has && !want.isPartial()))
       return error(op) << "gives result " << index << " as " << stateOf(result).str() << ", expected "
                        << (has ? want.str() : "partial");

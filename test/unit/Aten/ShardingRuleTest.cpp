@@ -1,9 +1,9 @@
 //===- ShardingRuleTest.cpp - The rule of each family of ops --------------===//
 //
 // A rule as text: operands -> results, a letter per factor in the order of
-// first use, '!' for a dimension that is whole, '1' for one without factor;
-// then the linearity, reductions other than sum, neutral elements, and operands
-// whose value does not matter.
+// first use, behind it how many elements go together if it is not one, '!' for a dimension that is whole, '1' for one
+// without factor; then the linearity, reductions other than sum, neutral elements, and operands whose value does not
+// matter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,13 +25,15 @@ static std::string format(const ShardingRule &rule) {
     for (const ShardingRule::Value &value : values) {
       if (&value != values.begin())
         text += ",";
-      for (int64_t dim : value.dims) {
+      for (auto [index, dim] : llvm::enumerate(value.dims)) {
         if (dim == ShardingRule::kWhole)
           text += '!';
         else if (dim == ShardingRule::kNone)
           text += '1';
         else
           text += letters.try_emplace(dim, 'a' + letters.size()).first->second;
+        if (value.getStep(index) != 1)
+          text += std::to_string(value.getStep(index));
       }
     }
     return text;
@@ -200,7 +202,10 @@ TEST(ShardingRule, Losses) {
 TEST(ShardingRule, Attention) {
   EXPECT_EQ(ruleOf("sdpa", "dropout_p = 0.0, enable_gqa = true",
                    T("2x4x5x8") "," T("2x2x7x8") "," T("2x2x7x6") "," T("2x1x5x7"), T("2x4x5x6") "," T("2x4x5")),
-            "a!!!,a!!!,a!!!,a1!!->a!!!,a!!");
+            "ab2!!,ab!!,ab!!,a1!!->ab2!!,ab2!");
+  EXPECT_EQ(ruleOf("sdpa", "dropout_p = 0.0, enable_gqa = true",
+                   T("2x4x5x8") "," T("2x1x7x8") "," T("2x1x7x6") "," T("1x4x5x7"), T("2x4x5x6") "," T("2x4x5")),
+            "ab!!,a1!!,a1!!,1b!!->ab!!,ab!");
   EXPECT_EQ(
       ruleOf("sdpa", "dropout_p = 0.1", T("2x4x5x8") "," T("2x4x7x8") "," T("2x4x7x6"), T("2x4x5x6") "," T("2x4x5")),
       "none");

@@ -107,6 +107,10 @@ def PartitionTensor : Pass<"spmd-partition-tensor", "::mlir::ModuleOp"> {
     of a transformer whose attention and whose MLP each are such a pair has two
     all-reduces in forward, and two in backward.
 
+    Over a dimension that is cut, softmax and means are a largest value, sums and
+    arithmetic. An embedding whose table is cut in rows, and a loss over classes that
+    are cut, look up those of a rank and have 0 for the others.
+
     Input: `@step` on the whole batch, without a mesh.
 
     Output: `@step` on the whole batch, of a rank's parts of parameters, with
