@@ -32,6 +32,11 @@ mlir::ParseResult parseMask(mlir::OpAsmParser &parser,
 void printMask(mlir::OpAsmPrinter &p, mlir::Operation *op, mlir::OperandRange inputs, mlir::TypeRange types,
                mlir::ArrayAttr maps, mlir::Region &mask);
 
+/// What a GEMM gives beside its result, of which there is at most one: `, pre_activation TYPE` or `, bias_gradient
+/// TYPE`.
+mlir::ParseResult parseSideResult(mlir::OpAsmParser &parser, mlir::Type &preActivation, mlir::Type &biasGradient);
+void printSideResult(mlir::OpAsmPrinter &p, mlir::Operation *op, mlir::Type preActivation, mlir::Type biasGradient);
+
 /// Dims along which each body value varies. `argumentDims` says it for the
 /// arguments.
 llvm::DenseMap<mlir::Value, llvm::SmallBitVector> getVaryingDims(mlir::Block &body, unsigned numDims,

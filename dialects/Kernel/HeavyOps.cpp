@@ -48,19 +48,45 @@ LogicalResult GemmOp::verify() {
     return failure();
   if (getPreActivation() && !getActivation())
     return emitOpError("has a result pre_activation, but no activation");
-  return success();
+  if (getBiasGradientOf().has_value() != static_cast<bool>(getBiasGradient()))
+    return emitOpError("has one of bias_gradient and bias_gradient_of without the other");
+  if (!getBiasGradient())
+    return success();
+  if (batch != 1 || getBias() || getActivation())
+    return emitOpError("has a bias_gradient, which is for a batch of 1 without bias and activation");
+  return checkElements("bias_gradient", getBiasGradient(), *getBiasGradientOf() == GemmOperand::A ? m : n);
+}
+
+ParseResult spmd::kernel::parseSideResult(OpAsmParser &parser, Type &preActivation, Type &biasGradient) {
+  if (failed(parser.parseOptionalComma()))
+    return success();
+  if (succeeded(parser.parseOptionalKeyword("pre_activation")))
+    return parser.parseType(preActivation);
+  return failure(parser.parseKeyword("bias_gradient") || parser.parseType(biasGradient));
+}
+
+void spmd::kernel::printSideResult(OpAsmPrinter &p, Operation *, Type preActivation, Type biasGradient) {
+  if (preActivation)
+    p << ", pre_activation " << preActivation;
+  if (biasGradient)
+    p << ", bias_gradient " << biasGradient;
 }
 
 void GemmOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   if (getPreActivation())
     setName(getPreActivation(), "pre_activation");
+  if (getBiasGradient())
+    setName(getBiasGradient(), "bias_gradient");
 }
 
 StringAttr GemmOp::getSymbolAttr() { return {}; }
 void GemmOp::setSymbolAttr(StringAttr) {}
 int64_t GemmOp::getParallelIterations() { return 1; }
 int64_t GemmOp::getGrain() { return 1; }
-double GemmOp::getFlops() { return 2.0 * getBatch() * getM() * getN() * getK(); }
+double GemmOp::getFlops() {
+  double sums = getBiasGradient() ? static_cast<double>(getNumElements(getBiasGradient().getType())) * getK() : 0;
+  return 2.0 * getBatch() * getM() * getN() * getK() + sums;
+}
 int64_t GemmOp::getBytesMoved() { return getTensorBytes(*this); }
 bool GemmOp::canAlias(unsigned operand, unsigned result) {
   Value residual = getResidual();

@@ -50,6 +50,13 @@ def Kernel_Activation : I32EnumAttr<"Activation", "what an epilogue of kernel.ge
   let genSpecializedAttr = 0;
 }
 
+def Kernel_GemmOperand : I32EnumAttr<"GemmOperand", "one of the matrices that kernel.gemm multiplies", [
+    I32EnumAttrCase<"A", 0, "a">,
+    I32EnumAttrCase<"B", 1, "b">]> {
+  let cppNamespace = "::spmd::kernel";
+  let genSpecializedAttr = 0;
+}
+
 class Kernel_Attr<string name, string attrMnemonic> : AttrDef<Kernel_Dialect, name> {
   let mnemonic = attrMnemonic;
 }
@@ -63,6 +70,10 @@ def Kernel_ReduceKindAttr : EnumAttr<Kernel_Dialect, Kernel_ReduceKind, "kind"> 
 }
 
 def Kernel_ActivationAttr : EnumAttr<Kernel_Dialect, Kernel_Activation, "activation"> {
+  let assemblyFormat = "$value";
+}
+
+def Kernel_GemmOperandAttr : EnumAttr<Kernel_Dialect, Kernel_GemmOperand, "gemm_operand"> {
   let assemblyFormat = "$value";
 }
 

@@ -211,7 +211,8 @@ def Kernel_YieldOp : Kernel_Op<"yield", [Pure, Terminator, ParentOneOf<Kernel_Bo
 //===----------------------------------------------------------------------===//
 
 def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
-    AttrSizedOperandSegments, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+    AttrSizedOperandSegments, AttrSizedResultSegments,
+    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
   let summary = "Matrix product, batched, of row-major views, with an epilogue; a library call";
   let description = [{
     `result[i] = activation(op(A_i) * op(B_i) + bias + residual[i])` for i < batch, where A_i starts at element
@@ -225,14 +226,21 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     wanted, is what it is applied to. The order is that of the formula. Our own products (f32, on CPUs) round every
     step, as ops of their own would; a library may round once.
 
+    `bias_gradient_of` is an operand that is also to be summed over k: of a, `bias_gradient` has the sum of each row of
+    op(A), of b that of each column of op(B). That is the gradient of a bias where the product is that of the weight,
+    and the operand the gradient of what both made. Sums are in f32 (of f64 in f64) and rounded once.
+
     Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16 or f16, then summed in f32; (C3) views inside
     their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * ldc
-    elements, bias has n; (C5) pre_activation only with an activation.
+    elements, bias has n; (C5) pre_activation only with an activation; (C6) bias_gradient only with bias_gradient_of, of
+    m elements for a and n for b, in a batch of 1 without bias and activation.
 
     ```mlir
     %y, %x = kernel.gemm m 8 n 6 k 4 a(%a ld 4 : tensor<8x4xf32>) b(%b ld 4 trans : tensor<6x4xf32>)
         bias(%bias : tensor<6xf32>) residual(%r : tensor<8x6xf32>) activation gelu_tanh
         -> tensor<8x6xf32>, pre_activation tensor<8x6xf32>
+    %dw, %db = kernel.gemm m 6 n 4 k 8 a(%dy ld 6 trans : tensor<8x6xf32>) b(%x ld 4 : tensor<8x4xf32>)
+        bias_gradient_of a -> tensor<6x4xf32>, bias_gradient tensor<6xf32>
     ```
   }];
   let arguments = (ins
@@ -241,15 +249,17 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     UnitAttr:$trans_a, UnitAttr:$trans_b,
     DefaultValuedOptionalAttr<I64Attr, "0">:$a_offset, I64Attr:$lda, DefaultValuedOptionalAttr<I64Attr, "0">:$a_stride,
     DefaultValuedOptionalAttr<I64Attr, "0">:$b_offset, I64Attr:$ldb, DefaultValuedOptionalAttr<I64Attr, "0">:$b_stride,
-    OptionalAttr<Kernel_ActivationAttr>:$activation, OptionalAttr<I64Attr>:$ldc);
-  let results = (outs Kernel_Tensor:$result, Optional<Kernel_Tensor>:$pre_activation);
+    OptionalAttr<Kernel_ActivationAttr>:$activation, OptionalAttr<Kernel_GemmOperandAttr>:$bias_gradient_of,
+    OptionalAttr<I64Attr>:$ldc);
+  let results = (outs Kernel_Tensor:$result, Optional<Kernel_Tensor>:$pre_activation,
+                      Optional<Kernel_Tensor>:$bias_gradient);
   let assemblyFormat = [{
     `m` $m `n` $n `k` $k (`batch` $batch^)?
     `a` `(` $a `ld` $lda (`offset` $a_offset^)? (`stride` $a_stride^)? (`trans` $trans_a^)? `:` type($a) `)`
     `b` `(` $b `ld` $ldb (`offset` $b_offset^)? (`stride` $b_stride^)? (`trans` $trans_b^)? `:` type($b) `)`
     (`bias` `(` $bias^ `:` type($bias) `)`)? (`residual` `(` $residual^ `:` type($residual) `)`)?
-    (`activation` $activation^)? (`ldc` $ldc^)? attr-dict `->` type($result)
-    (`,` `pre_activation` type($pre_activation)^)?
+    (`activation` $activation^)? (`bias_gradient_of` $bias_gradient_of^)? (`ldc` $ldc^)? attr-dict
+    `->` type($result) `` custom<SideResult>(type($pre_activation), type($bias_gradient))
   }];
   let extraClassDeclaration = [{
     bool isGenerated() { return false; }

@@ -69,6 +69,11 @@ def Plan_Activation : I32Enum<"Activation", "activation", [
 }
 def Plan_ActivationAttr : EnumAttr<Plan_Dialect, Plan_Activation, "activation">;
 
+def Plan_GemmOperand : I32Enum<"GemmOperand", "operand of a GEMM", [I32EnumCase<"a", 0>, I32EnumCase<"b", 1>]> {
+  let cppNamespace = "::spmd::plan";
+}
+def Plan_GemmOperandAttr : EnumAttr<Plan_Dialect, Plan_GemmOperand, "gemm_operand">;
+
 def Plan_RefAttr : AttrDef<Plan_Dialect, "Ref"> {
   let mnemonic = "ref";
   let summary = "a range of bytes inside a buffer, and how it is used";

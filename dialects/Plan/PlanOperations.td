@@ -30,10 +30,11 @@ def Plan_GemmOperationAttr : Plan_Operation<"Gemm", "gemm"> {
                         DefaultValuedParameter<"int64_t", "0">:$stride_c, DefaultValuedParameter<"bool", "false">:$bias,
                         DefaultValuedParameter<"bool", "false">:$residual,
                         OptionalParameter<"::spmd::plan::ActivationAttr">:$activation,
-                        DefaultValuedParameter<"bool", "false">:$pre_activation);
+                        DefaultValuedParameter<"bool", "false">:$pre_activation,
+                        OptionalParameter<"::spmd::plan::GemmOperandAttr">:$bias_gradient_of);
   let assemblyFormat = [{
     `<` $dtype `,` struct($m, $n, $k, $lda, $ldb, $ldc, $trans_a, $trans_b, $batch, $stride_a, $stride_b, $stride_c, $bias,
-                          $residual, $activation, $pre_activation) `>`
+                          $residual, $activation, $pre_activation, $bias_gradient_of) `>`
   }];
 }
 

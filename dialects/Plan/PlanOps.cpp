@@ -14,7 +14,7 @@ using namespace spmd::plan;
 SmallVector<RefAttr> KernelOp::getRefs() { return llvm::to_vector(getArgs().getAsRange<RefAttr>()); }
 SmallVector<RefAttr> GemmOp::getRefs() {
   SmallVector<RefAttr> refs{getA(), getB(), getC()};
-  for (std::optional<RefAttr> ref : {getBias(), getResidual(), getPreActivation(), getWorkspace()})
+  for (std::optional<RefAttr> ref : {getBias(), getResidual(), getPreActivation(), getBiasGradient(), getWorkspace()})
     if (ref)
       refs.push_back(*ref);
   return refs;
@@ -83,6 +83,10 @@ LogicalResult GemmOp::verify() {
     return emitOpError("has pre_activation, but no activation");
   if (getResidual() && !getBeta().isZero())
     return emitOpError("has a residual and beta ") << getBeta().convertToDouble();
+  if (getBiasGradientOf().has_value() != getBiasGradient().has_value())
+    return emitOpError("has one of bias_gradient and bias_gradient_of without the other");
+  if (getBiasGradient() && (getBatch() != 1 || getBias() || getActivation()))
+    return emitOpError("has a bias_gradient, which is for one GEMM without bias and activation");
   return success();
 }
 

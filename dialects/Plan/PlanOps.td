@@ -161,7 +161,8 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
 
     The rest is the epilogue, each part of it optional: `bias` has an element per column; `residual` lies as C does,
     elsewhere (where it lies in C's place, beta is 1); `activation` is relu, gelu or gelu_tanh, and what it is applied
-    to goes to `pre_activation`, which lies as C does.
+    to goes to `pre_activation`, which lies as C does. Of one GEMM without bias and activation, `bias_gradient_of a` (b)
+    goes to `bias_gradient`: the sum over k of each row of op(A) (column of op(B)).
 
     `workspace` is what a library may use while it runs; what is there afterwards is nothing.
     ```mlir
@@ -174,12 +175,14 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
                        I64Attr:$batch, I64Attr:$stride_a, I64Attr:$stride_b, I64Attr:$stride_c, TypeAttr:$dtype,
                        OptionalAttr<Plan_RefAttr>:$bias, OptionalAttr<Plan_RefAttr>:$residual,
                        OptionalAttr<Plan_ActivationAttr>:$activation, OptionalAttr<Plan_RefAttr>:$pre_activation,
+                       OptionalAttr<Plan_GemmOperandAttr>:$bias_gradient_of, OptionalAttr<Plan_RefAttr>:$bias_gradient,
                        OptionalAttr<Plan_RefAttr>:$workspace, Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     `(` custom<Ref>($a) `,` custom<Ref>($b) `,` custom<Ref>($c) `)` `m` $m `n` $n `k` $k
     `ld` `(` $lda `,` $ldb `,` $ldc `)` (`trans_a` $trans_a^)? (`trans_b` $trans_b^)? `beta` $beta
     `batch` $batch `strides` `(` $stride_a `,` $stride_b `,` $stride_c `)` `:` $dtype
-    custom<Epilogue>($bias, $residual, $activation, $pre_activation) (`workspace` custom<Ref>($workspace)^)?
+    custom<Epilogue>($bias, $residual, $activation, $pre_activation)
+    (`bias_gradient_of` $bias_gradient_of^ custom<Ref>($bias_gradient))? (`workspace` custom<Ref>($workspace)^)?
     `on` $stream attr-dict
   }];
   let hasVerifier = 1;

@@ -105,6 +105,32 @@ def test_bf16(expected, folder) -> None:
     check(expected, folder, BF16, 2, compiled=("--epilogues=none",))
 
 
+@pytest.mark.parametrize("step", [TINY, BF16], ids=["f32", "bf16"])
+def test_bias_gradients(expected, folder, step) -> None:
+    """The library sums what the products of weights' gradients read; over ranks the sums are reduced as ever."""
+    compiled = (f"--epilogues={'bias,residual,' if step == TINY else ''}bias_gradient",)
+    plan = json.loads((expected(step, 2, *compiled)[0] / "train_step.plan.json").read_text())
+    assert sum("bias_gradient" in command for command in plan["commands"]) == 8  # four linear layers in each block
+    check(expected, folder, step, 2, compiled=compiled, settings=("schedule=random:2",))
+
+
+def test_a_library_without_bias_gradients(folder) -> None:
+    """The error says which product it is, and how to do without."""
+    artifact = compile_pair(folder, TINY, 1, "--epilogues=bias_gradient")[0]
+    said = set()
+    for number in range(1, 30):
+        done = subprocess.run([str(STANDINS), f"fail=cublasLtMatmulAlgoGetHeuristic:{number}:15", str(BIN / "spmd-run"),
+                               str(artifact), "--steps=1"], capture_output=True, text=True, timeout=300,
+                              env={**os.environ, "SPMD_BUILD": str(BIN.parent), "SPMD_CUBLASLT_CACHE": "none"})
+        if done.returncode == 0:
+            break
+        said |= set(re.findall(r"has no algorithm for (gemm .*)", done.stderr))
+    expected = ("gemm f32 32,128,128 ld 32,128,128 trans_a bias_gradient a; "
+                "spmd-compile --epilogues=LIST without bias_gradient compiles it without")
+    assert any(line.startswith(expected) for line in said), said
+    assert any("bias_gradient" not in line for line in said), said
+
+
 @pytest.mark.parametrize("schedule", ["lifo", "avoid:0", "avoid:1", "avoid:2", "avoid:3",
                                       *(f"random:{seed}" for seed in range(1, 21))])
 def test_any_order_gives_the_same(expected, folder, schedule) -> None:

@@ -59,10 +59,13 @@ def gemms(artifact) -> list[dict]:
 def test_numbers_stay(check: StepCheck, ranks: int):
     """In float64 the step with epilogues, those of the host and those of cuBLASLt, is the step without."""
     none, host, cuda = (check.folder / f"{name}.mlir" for name in ("none", "host", "cuda"))
-    for program, epilogues in ((none, "none"), (host, "bias,residual"), (cuda, "bias,residual,relu,gelu_tanh")):
+    library = "bias,residual,relu,gelu_tanh,bias_gradient"
+    for program, epilogues in ((none, "none"), (host, "bias,residual"), (cuda, library)):
         run(tool("spmd-compile"), check.step, f"--ranks={ranks}", "--compile-to=kernels", *DIMS, "--quiet",
             f"--epilogues={epilogues}", "-o", program)
     assert "residual(" in host.read_text() and ", pre_activation tensor" in cuda.read_text()
+    # Of three layers with a bias, in two blocks and two microbatches; a gather comes before one product of the second.
+    assert cuda.read_text().count(", bias_gradient tensor") == 11
     run(tool("spmd-interpret"), host, f"--ranks={ranks}", f"--compare={none}", "--steps=2")
     # The constants of a cluster's gelu are rounded to f32.
     run(tool("spmd-interpret"), cuda, f"--ranks={ranks}", f"--compare={none}", "--steps=2", "--rtol=1e-6")
@@ -86,3 +89,13 @@ def test_bits_stay(check: StepCheck):
     # Residuals with a bias, and the sums of three input gradients: two each, in two blocks and two microbatches.
     assert any("residual" in g and "bias" in g for g in fused)
     assert sum(g["beta"] == 1 for g in fused) >= 8
+
+
+@pytest.mark.parametrize("target", ["host", "emulate:sm_90"])
+def test_bias_gradients_run(check: StepCheck, target: str):
+    """Products that give bias gradients train to the reference, on a target that has them and on one that need not."""
+    artifact = check.folder / f"gradients-{target.partition(':')[0]}.spmd"
+    run(tool("spmd-compile"), check.step, "--ranks=2", *DIMS, "--quiet", f"--target={target}",
+        "--epilogues=bias,residual,bias_gradient", "-o", artifact)
+    run(tool("spmd-run"), artifact, "--quiet", "--check", "--threads=2")
+    assert any("bias_gradient" in g for g in gemms(artifact))

@@ -44,7 +44,7 @@ namespace {
 
 struct Task {
   GemmCommand product;
-  uint64_t a, b, c, added, bias, aux;
+  uint64_t a, b, c, added, bias, aux, biasGradient;
   int epilogue;
   int64_t auxLd, auxStride;
   uint64_t workspace, workspaceBytes;
@@ -58,6 +58,21 @@ bool hasBias(int epilogue) { return epilogue & kEpilogueBias; }
 bool hasAux(int epilogue) { return epilogue & 128; }
 bool isGelu(int epilogue) { return epilogue & kEpilogueGelu; }
 bool isRelu(int epilogue) { return epilogue & kEpilogueRelu; }
+
+/// Which of the operands of the row-major product is summed: those of the library in the other order.
+GemmOperand biasGradientOf(int epilogue) {
+  return epilogue == kEpilogueBgradB   ? GemmOperand::A
+         : epilogue == kEpilogueBgradA ? GemmOperand::B
+                                       : GemmOperand::None;
+}
+
+/// The greatest power of two, up to 16, that the vector of a bias gradient begins at a multiple of; 1 without one.
+uint64_t vectorAlignment(const cublasLtMatmulDescOpaque &description) {
+  if (biasGradientOf(description.epilogue) == GemmOperand::None)
+    return 1;
+  uint64_t bits = reinterpret_cast<uint64_t>(description.bias) | 16;
+  return bits & (~bits + 1);
+}
 
 /// By tanh, as the library's.
 double gelu(double x) { return 0.5 * x * (1 + std::tanh(0.7978845608028654 * (x + 0.044715 * x * x * x))); }
@@ -115,6 +130,8 @@ int run(void *context, uint64_t) {
   void *a = reach(task.a), *b = reach(task.b), *c = reach(task.c), *added = reach(task.added), *bias = reach(task.bias),
        *aux = reach(task.aux);
   const GemmShape &g = task.product.shape;
+  if (task.biasGradient)
+    runBiasGradient(task.product, a, b, reach(task.biasGradient));
   bool isPlain = !bias && !aux && !isGelu(task.epilogue) && !isRelu(task.epilogue) && (!added || added == c);
   bool adds = task.product.dtype == DType::F32 && !aux && !isGelu(task.epilogue) && !isRelu(task.epilogue);
   if (!isPlain && !adds && task.product.dtype != DType::F32) {
@@ -286,12 +303,18 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
   // No 16-bit types with an f64 sum, and no epilogue that writes beside C in a batch without a stride.
   if ((a->type == kF64) != (description->compute == kCompute64F) || c->type != d->type)
     return kNotSupported;
+  // A bias gradient is one vector of the type of D, and there is none of f64.
+  if (biasGradientOf(description->epilogue) != GemmOperand::None &&
+      (!description->bias || d->batch != 1 || d->type == kF64 ||
+       (description->biasType != -1 && description->biasType != d->type)))
+    return kNotSupported;
   results[0] = {};
   results[0].workspaceBytes = preference->workspace;
   results[0].algorithm.data[0] = signOf(*description, *a, *b, *c);
   results[0].algorithm.data[1] = preference->workspace;
   for (int i = 0; i < 4; ++i)
     results[0].algorithm.data[2 + i] = preference->alignments[i];
+  results[0].algorithm.data[6] = vectorAlignment(*description);
   *found = 1;
   return kSuccess;
 }
@@ -300,7 +323,7 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
 STANDIN_API cublas::Status cublasLtMatmulAlgoCheck(Handle, Description description, Layout a, Layout b, Layout c,
                                                    Layout, const Algorithm *algorithm, HeuristicResult *result) {
   ENTER("cublasLtMatmulAlgoCheck");
-  if (algorithm->data[0] != signOf(*description, *a, *b, *c))
+  if (algorithm->data[0] != signOf(*description, *a, *b, *c) || vectorAlignment(*description) < algorithm->data[6])
     return kInvalidValue;
   *result = {};
   result->algorithm = *algorithm;
@@ -329,6 +352,10 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
       return kInvalidValue;
     }
   }
+  if (vectorAlignment(*description) < algorithm->data[6]) {
+    standInReport("an algorithm for a bias gradient that is aligned to more bytes than this");
+    return kInvalidValue;
+  }
   if (reinterpret_cast<uint64_t>(workspace) % kWorkspaceAlignment)
     return kInvalidValue;
   // The transposed product, row-major: D^T = op(B)^T op(A)^T.
@@ -356,6 +383,8 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   task->epilogue = description->epilogue;
   task->bias = hasBias(task->epilogue) ? reinterpret_cast<uint64_t>(description->bias) : 0;
   task->aux = hasAux(task->epilogue) ? reinterpret_cast<uint64_t>(description->aux) : 0;
+  g.biasGradientOf = biasGradientOf(task->epilogue);
+  task->biasGradient = g.biasGradientOf == GemmOperand::None ? 0 : reinterpret_cast<uint64_t>(description->bias);
   task->auxLd = description->auxLd;
   task->auxStride = description->auxStride;
   task->workspace = reinterpret_cast<uint64_t>(workspace);
@@ -367,6 +396,8 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   auto element = static_cast<uint64_t>(sizeOf(task->product.dtype));
   if (task->bias)
     ranges[count++] = {task->bias, dLayout->rows * element, 0};
+  if (task->biasGradient)
+    ranges[count++] = {task->biasGradient, static_cast<uint64_t>(g.numBiasGradients()) * element, 1};
   if (task->aux) {
     cublasLtMatrixLayoutOpaque aux = *dLayout;
     aux.ld = task->auxLd;

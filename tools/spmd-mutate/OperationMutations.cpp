@@ -123,6 +123,11 @@ static Done changeEpilogue(Program &program, Random &random) {
       gemm.erase(part);
       return nameCommand(program, *command) + " loses its " + part;
     }
+  if (gemm.contains("bias_gradient") && random.below(2)) {
+    gemm.erase("bias_gradient");
+    gemm.erase("bias_gradient_of");
+    return nameCommand(program, *command) + " loses its bias_gradient";
+  }
   // Else it gets one: any bytes that another product has.
   std::vector<RefPlace> places;
   for (RefPlace &place : allRefs(program))

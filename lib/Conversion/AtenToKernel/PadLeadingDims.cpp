@@ -110,6 +110,14 @@ static View getView(GemmOp gemm, bool isA) {
           static_cast<int64_t>(gemm.getBStride())};
 }
 
+/// The results that are matrices.
+static SmallVector<Value, 2> getMatrices(GemmOp gemm) {
+  SmallVector<Value, 2> matrices{gemm.getResult()};
+  if (gemm.getPreActivation())
+    matrices.push_back(gemm.getPreActivation());
+  return matrices;
+}
+
 /// Whether all that a cluster of one dim does is done to each element by itself, so that it may be one of rows.
 static bool isElementwise(ClusterOp cluster) {
   return cluster.getDims().size() == 1 && cluster.getBodyBlock()->getOps<kernel::ReduceOp>().empty();
@@ -142,7 +150,7 @@ void Padder::collect() {
     }
     if (gemm.getLdc())
       return;
-    for (Value result : gemm.getResults())
+    for (Value result : getMatrices(gemm))
       addCandidate(result, gemm.getN());
   });
   padded.remove_if([](auto &entry) { return entry.second.width == 0; });
@@ -169,7 +177,7 @@ static bool mayMove(AffineMap map, ClusterOp cluster, const Rows &rows, bool may
 bool Padder::mayPadResults(GemmOp gemm, const Rows &rows) const {
   if (static_cast<int64_t>(gemm.getN()) != rows.width || gemm.getLdc())
     return false;
-  return llvm::all_of(gemm.getResults(), [&](Value result) { return isPadded(result, rows); }) &&
+  return llvm::all_of(getMatrices(gemm), [&](Value result) { return isPadded(result, rows); }) &&
          (!gemm.getResidual() || isPadded(gemm.getResidual(), rows));
 }
 

@@ -163,7 +163,7 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
   RefAttr a = viewRef(gemm.getA(), transA ? k : m, transA ? m : k, gemm.getAOffset(), gemm.getLda(), gemm.getAStride());
   RefAttr b = viewRef(gemm.getB(), transB ? n : k, transB ? k : n, gemm.getBOffset(), gemm.getLdb(), gemm.getBStride());
   Slot target = assignment.getSlot(gemm.getResult());
-  RefAttr c = writeRef(target, loc), bias, residual, preActivation;
+  RefAttr c = writeRef(target, loc), bias, residual, preActivation, biasGradient;
   plan::ActivationAttr activation;
   bool accumulate = gemm.getResidual() && assignment.getSlot(gemm.getResidual()) == target;
   if (accumulate)
@@ -176,13 +176,18 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
     activation = plan::ActivationAttr::get(builder.getContext(), translateActivation(*gemm.getActivation()));
   if (gemm.getPreActivation())
     preActivation = writeRef(assignment.getSlot(gemm.getPreActivation()), loc);
+  plan::GemmOperandAttr biasGradientOf;
+  if (gemm.getBiasGradient()) {
+    biasGradientOf = plan::GemmOperandAttr::get(builder.getContext(), translateOperand(*gemm.getBiasGradientOf()));
+    biasGradient = writeRef(assignment.getSlot(gemm.getBiasGradient()), loc);
+  }
   RefAttr workspace;
   if (std::optional<Slot> slot = assignment.getWorkspace(gemm))
     workspace = writeRef(*slot, loc);
   lastCompute = create<plan::GemmOp>(loc, a, b, c, m, n, k, gemm.getLda(), gemm.getLdb(), ldc, transA, transB,
                                      llvm::APFloat(accumulate ? 1.0 : 0.0), batch, gemm.getAStride(), gemm.getBStride(),
                                      /*stride_c=*/batch > 1 ? m * ldc : 0, type, bias, residual, activation,
-                                     preActivation, workspace, kCompute);
+                                     preActivation, biasGradientOf, biasGradient, workspace, kCompute);
 }
 
 void CommandEmitter::emitPack(PackOp pack) {

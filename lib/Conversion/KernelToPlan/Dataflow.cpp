@@ -213,12 +213,17 @@ void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
   SmallVector<Value> results = {gemm.getResult()};
   if (gemm.getPreActivation())
     results.push_back(gemm.getPreActivation());
+  plan::GemmOperandAttr biasGradientOf;
+  if (gemm.getBiasGradient()) {
+    results.push_back(gemm.getBiasGradient());
+    biasGradientOf = plan::GemmOperandAttr::get(gemm.getContext(), translateOperand(*gemm.getBiasGradientOf()));
+  }
   if (batch == 1) // strides of one matrix are of no account
     strideA = strideB = 0;
   auto operation = plan::GemmOperationAttr::get(
       gemm.getContext(), dtypeOf(gemm.getResult()), m, n, k, gemm.getLda(), gemm.getLdb(), ldc, transA, transB, batch,
       strideA, strideB, strideC, static_cast<bool>(gemm.getBias()), static_cast<bool>(gemm.getResidual()), activation,
-      static_cast<bool>(gemm.getPreActivation()));
+      static_cast<bool>(gemm.getPreActivation()), biasGradientOf);
   compute(operation, operands, results, gemm.getLoc());
 }
 

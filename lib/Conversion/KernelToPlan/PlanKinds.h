@@ -28,6 +28,16 @@ inline plan::Activation translateActivation(kernel::Activation activation) {
   llvm_unreachable("unknown activation");
 }
 
+inline plan::GemmOperand translateOperand(kernel::GemmOperand operand) {
+  switch (operand) {
+#define SPMD_GEMM_OPERAND(NAME, TEXT)                                                                                  \
+  case kernel::GemmOperand::NAME:                                                                                      \
+    return plan::GemmOperand::TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown operand");
+}
+
 } // namespace spmd
 
 #endif // SPMD_LIB_CONVERSION_KERNELTOPLAN_PLANKINDS_H

@@ -30,6 +30,18 @@ inline runtime::Activation translateActivation(std::optional<plan::Activation> a
   llvm_unreachable("unknown activation");
 }
 
+inline runtime::GemmOperand translateOperand(std::optional<plan::GemmOperand> operand) {
+  if (!operand)
+    return runtime::GemmOperand::None;
+  switch (*operand) {
+#define SPMD_GEMM_OPERAND(NAME, TEXT)                                                                                  \
+  case plan::GemmOperand::TEXT:                                                                                        \
+    return runtime::GemmOperand::NAME;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  llvm_unreachable("unknown operand");
+}
+
 } // namespace spmd
 
 #endif // SPMD_LIB_CONVERSION_PLANTORUNTIME_TRANSLATEKINDS_H

@@ -31,6 +31,8 @@ static runtime::Operation translateGemm(plan::GemmOperationAttr gemm, runtime::D
   sizes.strideA = gemm.getStrideA(), sizes.strideB = gemm.getStrideB(), sizes.strideC = gemm.getStrideC();
   if (plan::ActivationAttr activation = gemm.getActivation())
     sizes.activation = translateActivation(activation.getValue());
+  if (plan::GemmOperandAttr operand = gemm.getBiasGradientOf())
+    sizes.biasGradientOf = translateOperand(operand.getValue());
   runtime::GemmOperation translated(sizes, dtype);
   translated.hasBias = gemm.getBias();
   translated.hasResidual = gemm.getResidual();

@@ -99,7 +99,9 @@ runtime::GemmCommand PlanTranslator::translate(Command &command, plan::GemmOp op
   shape.bias = addOptionalRef(command, op.getBias());
   shape.residual = addOptionalRef(command, op.getResidual());
   shape.preActivation = addOptionalRef(command, op.getPreActivation());
+  shape.biasGradient = addOptionalRef(command, op.getBiasGradient());
   shape.workspace = addOptionalRef(command, op.getWorkspace());
+  shape.biasGradientOf = translateOperand(op.getBiasGradientOf());
   shape.activation = translateActivation(op.getActivation());
   return {shape, translateDType(op, op.getDtype())};
 }

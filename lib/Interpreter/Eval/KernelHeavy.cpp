@@ -58,6 +58,20 @@ LogicalResult evaluateGemm(OpCall &call) {
   call.result(std::move(result));
   if (preActivation)
     call.result(std::move(*preActivation));
+  if (!op.getBiasGradient())
+    return success();
+  bool isOfA = *op.getBiasGradientOf() == kernel::GemmOperand::A;
+  const Tensor &matrix = isOfA ? a : b;
+  int64_t start = isOfA ? op.getAOffset() : op.getBOffset(), ld = isOfA ? lda : ldb;
+  bool isByRow = isOfA ? op.getTransA() : !op.getTransB(); // what is summed lies in a column
+  Tensor sums = emptyResult(call, 1);
+  for (int64_t i = 0; i < (isOfA ? m : n); ++i) {
+    double sum = 0;
+    for (int64_t inner = 0; inner < k; ++inner)
+      sum += matrix.at(start + (isByRow ? inner * ld + i : i * ld + inner));
+    sums.set(i, sum);
+  }
+  call.result(std::move(sums));
   return success();
 }
 

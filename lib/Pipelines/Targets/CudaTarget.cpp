@@ -17,8 +17,8 @@ public:
   StringRef getName() const override { return "cuda"; }
 
   void configure(PipelineOptions &options) const override {
-    // cuBLASLt: BIAS, RELU_BIAS, GELU_AUX_BIAS (by tanh), and C beside D.
-    options.targetEpilogues = "bias,residual,relu,gelu_tanh";
+    // cuBLASLt: BIAS, RELU_BIAS, GELU_AUX_BIAS (by tanh), BGRADA and BGRADB, and C beside D.
+    options.targetEpilogues = "bias,residual,relu,gelu_tanh,bias_gradient";
     options.epilogueDtypes = "f32,bf16";
     options.reductionBlocks = getReductionBlocks(chips);
     options.sumNorms = options.clampIndices = true;

@@ -16,8 +16,8 @@ public:
   StringRef getName() const override { return "emulate"; }
 
   void configure(PipelineOptions &options) const override {
-    // GEMMs are those of CPUs, kernels and collectives those of the GPU.
-    options.targetEpilogues = "bias,residual";
+    // GEMMs are those of CPUs, kernels and collectives those of the GPU, which has no kernels for what its GEMMs give.
+    options.targetEpilogues = "bias,residual,bias_gradient";
     options.epilogueDtypes = "f32";
     options.reductionBlocks = getReductionBlocks(chip);
     options.sumNorms = options.clampIndices = true;

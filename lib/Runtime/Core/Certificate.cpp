@@ -190,7 +190,7 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, con
   if (g.residual >= 0)
     if (Status s = checkMatrix("residual", partOf(g.residual), g.m, g.n, g.ldc, g.strideC); !s.ok())
       return s;
-  for (int32_t written : {g.preActivation, g.workspace})
+  for (int32_t written : {g.preActivation, g.biasGradient, g.workspace})
     for (int32_t i = 0; i < written; ++i)
       if (Status s = checkDisjoint(id, partOf(i), partOf(written)); !s.ok())
         return s;
@@ -201,6 +201,11 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, con
       if (begin(workspace, at) % alignment != 0)
         return error(id, 2, "its workspace begins at no multiple of " + std::to_string(alignment));
   }
+  if (g.biasGradient >= 0)
+    if (Status s =
+            checkMatrix("bias_gradient", partOf(g.biasGradient), 1, g.numBiasGradients(), g.numBiasGradients(), 0);
+        !s.ok())
+      return s;
   if (g.preActivation < 0)
     return Status::success();
   return checkMatrix("pre_activation", partOf(g.preActivation), g.m, g.n, g.ldc, g.strideC);

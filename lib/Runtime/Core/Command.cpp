@@ -44,6 +44,18 @@ const char *spmd::runtime::nameOf(Activation activation) {
   return "";
 }
 
+const char *spmd::runtime::nameOf(GemmOperand operand) {
+  switch (operand) {
+  case GemmOperand::None:
+    return "none";
+#define SPMD_GEMM_OPERAND(NAME, TEXT)                                                                                  \
+  case GemmOperand::NAME:                                                                                              \
+    return #TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  return "";
+}
+
 std::optional<ReductionKind> spmd::runtime::parseReductionKind(std::string_view name) {
   for (ReductionKind kind : kReductionKinds)
     if (name == nameOf(kind))
@@ -55,6 +67,13 @@ std::optional<Activation> spmd::runtime::parseActivation(std::string_view name) 
   for (Activation activation : kActivations)
     if (name == nameOf(activation))
       return activation;
+  return std::nullopt;
+}
+
+std::optional<GemmOperand> spmd::runtime::parseGemmOperand(std::string_view name) {
+  for (GemmOperand operand : kGemmOperands)
+    if (name == nameOf(operand))
+      return operand;
   return std::nullopt;
 }
 

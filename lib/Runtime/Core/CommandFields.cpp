@@ -24,6 +24,11 @@ void spmd::runtime::writeActivation(JsonWriter &json, Activation activation) {
     json.member("activation", nameOf(activation));
 }
 
+void spmd::runtime::writeBiasGradientOf(JsonWriter &json, GemmOperand operand) {
+  if (operand != GemmOperand::None)
+    json.member("bias_gradient_of", nameOf(operand));
+}
+
 void spmd::runtime::writeExchange(JsonWriter &json, const Exchange &exchange) {
   json.member("unit", exchange.unit);
   std::vector<std::string> kinds;
@@ -86,6 +91,16 @@ Activation spmd::runtime::readActivation(JsonValue value) {
   if (activation == Activation::None)
     value["activation"].fail("expected " + joinChoices(kActivations) + ", found '" + text + "'");
   return activation;
+}
+
+GemmOperand spmd::runtime::readBiasGradientOf(JsonValue value) {
+  if (!value.has("bias_gradient_of"))
+    return GemmOperand::None;
+  std::string text = value["bias_gradient_of"].asString();
+  GemmOperand operand = parseGemmOperand(text).value_or(GemmOperand::None);
+  if (operand == GemmOperand::None)
+    value["bias_gradient_of"].fail("expected " + joinChoices(kGemmOperands) + ", found '" + text + "'");
+  return operand;
 }
 
 static ReductionKind readKind(JsonValue value) {

@@ -15,12 +15,14 @@ namespace spmd::runtime {
 /// All but the activation, which is there only where there is one.
 void writeGemmSizes(JsonWriter &json, const GemmSizes &sizes);
 void writeActivation(JsonWriter &json, Activation activation);
+void writeBiasGradientOf(JsonWriter &json, GemmOperand operand);
 void writeExchange(JsonWriter &json, const Exchange &exchange);
 void writeCheckIndex(JsonWriter &json, const CheckIndexCommand &check);
 
 void readGemmSizes(JsonValue value, GemmSizes &sizes);
 DType readGemmDType(JsonValue value);
 Activation readActivation(JsonValue value);
+GemmOperand readBiasGradientOf(JsonValue value);
 /// Of the exchange's kind, which is known.
 void readExchange(JsonValue value, Exchange &exchange);
 void readCheckIndex(JsonValue value, CheckIndexCommand &check);

@@ -255,6 +255,7 @@ void ManifestWriter::writeOperation(const GemmOperation &gemm) {
   writePart("bias", gemm.hasBias);
   writePart("residual", gemm.hasResidual);
   writePart("pre_activation", gemm.hasPreActivation);
+  writeBiasGradientOf(json, gemm.sizes.biasGradientOf);
 }
 
 void ManifestWriter::writeOperation(const CollectiveOperation &collective) {

@@ -12,7 +12,7 @@ using namespace spmd::runtime;
 
 static auto tie(const GemmSizes &g) {
   return std::tie(g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.transA, g.transB, g.batch, g.strideA, g.strideB, g.strideC,
-                  g.activation);
+                  g.activation, g.biasGradientOf);
 }
 static auto tie(const GemmOperation &g) { return std::tie(g.dtype, g.hasBias, g.hasResidual, g.hasPreActivation); }
 static auto tie(const CollectiveOperation &c) { return std::tie(c.kind, c.dtype, c.counts, c.kinds, c.unit, c.axes); }
@@ -57,7 +57,10 @@ static std::string textOf(const GemmOperation &gemm) {
   text += std::string(gemm.hasBias ? " bias" : "") + (gemm.hasResidual ? " residual" : "");
   if (g.activation != Activation::None)
     text += std::string(" ") + nameOf(g.activation);
-  return text + (gemm.hasPreActivation ? " pre_activation" : "");
+  text += gemm.hasPreActivation ? " pre_activation" : "";
+  if (g.biasGradientOf != GemmOperand::None)
+    text += std::string(" bias_gradient ") + nameOf(g.biasGradientOf);
+  return text;
 }
 
 static std::string textOf(const CollectiveOperation &collective) {

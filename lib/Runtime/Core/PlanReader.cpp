@@ -123,12 +123,18 @@ void PlanReader::readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref
   shape.bias = readPart("bias", Access::Read);
   shape.residual = readPart("residual", Access::Read);
   shape.preActivation = readPart("pre_activation", Access::Write);
+  shape.biasGradient = readPart("bias_gradient", Access::Write);
   shape.workspace = readPart("workspace", Access::Write);
   shape.activation = readActivation(value);
+  shape.biasGradientOf = readBiasGradientOf(value);
   if (shape.preActivation >= 0 && shape.activation == Activation::None)
     value["pre_activation"].fail("there is no activation");
   if (shape.residual >= 0 && shape.beta != 0)
     value["residual"].fail("beta is 1: c is added already");
+  if ((shape.biasGradient >= 0) != (shape.biasGradientOf != GemmOperand::None))
+    value.fail("expected bias_gradient and bias_gradient_of, or neither");
+  if (shape.biasGradient >= 0 && (shape.batch != 1 || shape.bias >= 0 || shape.activation != Activation::None))
+    value["bias_gradient"].fail("is for one GEMM without bias and activation");
 }
 
 void PlanReader::read(JsonValue value, CollectiveCommand &collective, std::vector<Ref> &refs) {

@@ -83,6 +83,8 @@ void PlanWriter::write(const GemmCommand &gemm, const std::vector<Ref> &refs) {
   writePart("residual", shape.residual);
   writeActivation(json, shape.activation);
   writePart("pre_activation", shape.preActivation);
+  writeBiasGradientOf(json, shape.biasGradientOf);
+  writePart("bias_gradient", shape.biasGradient);
   writePart("workspace", shape.workspace);
 }
 

@@ -39,6 +39,7 @@ static GemmOperation readGemm(JsonValue value) {
   GemmSizes sizes;
   readGemmSizes(value, sizes);
   sizes.activation = readActivation(value);
+  sizes.biasGradientOf = readBiasGradientOf(value);
   GemmOperation gemm(sizes, readGemmDType(value["dtype"]));
   auto isThere = [&](const char *key) { return value.has(key) && value[key].asBool(); };
   gemm.hasBias = isThere("bias");

@@ -2,6 +2,7 @@
 
 #include "CublasLt.h"
 #include "SharedLibrary.h"
+#include "spmd/Runtime/Core/Operation.h"
 
 #include <array>
 #include <mutex>
@@ -87,6 +88,8 @@ cublas::Type typeOf(DType dtype) {
 
 int32_t epilogueOf(const GemmShape &gemm) {
   bool bias = gemm.bias >= 0, aux = gemm.preActivation >= 0;
+  if (gemm.biasGradientOf != GemmOperand::None) // the operands change places [Note: columns]
+    return gemm.biasGradientOf == GemmOperand::A ? cublas::kEpilogueBgradB : cublas::kEpilogueBgradA;
   switch (gemm.activation) {
   case Activation::Relu:
     return bias ? cublas::kEpilogueReluBias : cublas::kEpilogueRelu;
@@ -128,6 +131,12 @@ Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(GemmContext &context, con
     status = set(cublas::kEpilogue, epilogue);
   if (status.ok() && g.bias >= 0)
     status = set(cublas::kBiasPointer, at(g.bias));
+  if (status.ok() && g.biasGradient >= 0) {
+    made->vector = at(g.biasGradient);
+    status = set(cublas::kBiasPointer, made->vector);
+    if (status.ok())
+      status = set(cublas::kBiasDataType, static_cast<int32_t>(type));
+  }
   if (status.ok() && g.preActivation >= 0) {
     status = set(cublas::kEpilogueAuxPointer, at(g.preActivation));
     if (status.ok())
@@ -181,9 +190,10 @@ static uint32_t alignmentOf(Address address, int64_t strideBytes) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-/// All that an algorithm is chosen by, apart from library and device.
+/// All that an algorithm is chosen by, apart from library and device. `vector`: where the epilogue's bias or bias
+/// gradient lies, whose alignment the library sees; 0: it has none.
 static std::string problemOf(const GemmCommand &gemm, bool adds, const std::array<uint32_t, 4> &alignments,
-                             uint64_t mostBytes) {
+                             Address vector, uint64_t mostBytes) {
   const GemmShape &g = gemm.shape;
   std::string text = nameOf(gemm.dtype);
   for (int64_t number : {g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.strideA, g.strideB, g.strideC})
@@ -193,6 +203,8 @@ static std::string problemOf(const GemmCommand &gemm, bool adds, const std::arra
   text += " aligned";
   for (uint32_t alignment : alignments)
     text += " " + std::to_string(alignment);
+  if (gemm.shape.biasGradient >= 0)
+    text += " vector " + std::to_string(alignmentOf(vector, 0));
   return text + " in " + std::to_string(mostBytes);
 }
 
@@ -204,7 +216,7 @@ Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64
   };
   std::array<uint32_t, 4> alignments = {aligned(left, g.strideB), aligned(right, g.strideA), aligned(added, g.strideC),
                                         aligned(out, g.strideC)};
-  std::string problem = problemOf(gemm, adds, alignments, mostBytes);
+  std::string problem = problemOf(gemm, adds, alignments, vector, mostBytes);
   cublas::HeuristicResult best = {};
   if (std::optional<cublas::Algorithm> known = cache.find(problem);
       known &&
@@ -225,15 +237,19 @@ Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64
     status = lt.check(
         lt.cublasLtMatmulPreferenceSetAttribute(preference, kAlignments[i], &alignments[i], sizeof alignments[i]),
         "cublasLtMatmulPreferenceSetAttribute");
-  int found = 0;
-  if (status.ok())
-    status = lt.check(
-        lt.cublasLtMatmulAlgoGetHeuristic(context.handle(), description, a, b, c, c, preference, 1, &best, &found),
-        "cublasLtMatmulAlgoGetHeuristic");
+  if (status.ok()) {
+    int found = 0;
+    cublas::Status asked =
+        lt.cublasLtMatmulAlgoGetHeuristic(context.handle(), description, a, b, c, c, preference, 1, &best, &found);
+    if (asked == cublas::kNotSupported || (asked == cublas::kSuccess && found == 0))
+      status = Status::failed(
+          "cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " +
+          toText(GemmOperation(g, gemm.dtype)) +
+          (g.biasGradient < 0 ? "" : "; spmd-compile --epilogues=LIST without bias_gradient compiles it without"));
+    else
+      status = lt.check(asked, "cublasLtMatmulAlgoGetHeuristic");
+  }
   (void)lt.cublasLtMatmulPreferenceDestroy(preference);
-  if (status.ok() && found == 0)
-    status =
-        Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " + nameOf(gemm));
   if (!status.ok())
     return status;
   algorithm = best.algorithm;

@@ -75,6 +75,7 @@ private:
   cublas::Description description = nullptr;
   cublas::Layout a = nullptr, b = nullptr, c = nullptr;
   Address left = 0, right = 0, added = 0, out = 0, workspace = 0;
+  Address vector = 0; ///< where a bias gradient goes
   cublas::Algorithm algorithm = {};
   size_t workspaceBytes = 0;
   bool isDouble = false, adds = false;

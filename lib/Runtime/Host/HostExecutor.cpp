@@ -290,6 +290,9 @@ Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand
                        [&](const GemmCommand &gemm) {
                          runGemm(gemm, item.pointers[0], item.pointers[1], item.pointers[2],
                                  epilogueOf(gemm.shape, item.pointers), pool);
+                         if (gemm.shape.biasGradient >= 0)
+                           runBiasGradient(gemm, item.pointers[0], item.pointers[1],
+                                           item.pointers[gemm.shape.biasGradient]);
                          return Status::success();
                        },
                        [&](const CollectiveCommand &) {

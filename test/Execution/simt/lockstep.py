@@ -154,6 +154,10 @@ class Step:
             residual = self.find(command["residual"]).view(np.float32)
             product = product + np.lib.stride_tricks.as_strided(residual, c.shape, c.strides)
         c[...] = product + (c if command["beta"] else 0)
+        if of := command.get("bias_gradient_of"):
+            summed = matrices("a", m, k, command["trans_a"]).sum(2) if of == "a" else matrices(
+                "b", k, n, command["trans_b"]).sum(1)
+            self.find(command["bias_gradient"]).view(np.float32)[:] = summed[0]
 
 
 def compare(ours, theirs, name, chain):

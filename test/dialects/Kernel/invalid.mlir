@@ -135,6 +135,33 @@ func.func @gemm_pre_activation(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
 
 // -----
 
+func.func @gemm_bias_gradient_of_nothing(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has one of bias_gradient and bias_gradient_of without the other}}
+  %0, %1 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      -> tensor<4x4xf32>, bias_gradient tensor<4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_bias_gradient_and_activation(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has a bias_gradient, which is for a batch of 1 without bias and activation}}
+  %0, %1 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      activation relu bias_gradient_of a -> tensor<4x4xf32>, bias_gradient tensor<4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_bias_gradient_of_other(%a: tensor<6x16xf32>, %b: tensor<4x16xf32>) -> tensor<6x4xf32> {
+  // expected-error @below {{bias_gradient 'tensor<4xf32>' must have 6 elements}}
+  %0, %1 = kernel.gemm m 6 n 4 k 16 a(%a ld 16 : tensor<6x16xf32>) b(%b ld 16 trans : tensor<4x16xf32>)
+      bias_gradient_of a -> tensor<6x4xf32>, bias_gradient tensor<4xf32>
+  return %0 : tensor<6x4xf32>
+}
+
+// -----
+
 func.func @gemm_types(%a: tensor<4x16xf32>, %b: tensor<4xbf16>) -> tensor<4x4xf32> {
   // expected-error @below {{has operands of other types than its result: 'tensor<4xbf16>' and 'tensor<4x4xf32>'}}
   %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)

@@ -109,6 +109,18 @@ func.func @epilogue(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %bias: tensor<8
   return %0, %1, %2 : tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>
 }
 
+// CHECK-LABEL: @bias_gradient
+// CHECK: kernel.gemm m 6 n 4 k 8 a({{.*}} trans : tensor<8x6xbf16>) b({{.*}}) bias_gradient_of a {spmd.segment = 1 : i64} -> tensor<6x4xbf16>, bias_gradient tensor<6xbf16>
+// CHECK: kernel.gemm m 6 n 4 k 8 {{.*}} residual(%{{.*}} : tensor<6x4xbf16>) bias_gradient_of b -> tensor<6x4xbf16>, bias_gradient tensor<1x4xbf16>
+func.func @bias_gradient(%a: tensor<8x6xbf16>, %b: tensor<8x4xbf16>)
+    -> (tensor<6x4xbf16>, tensor<6xbf16>, tensor<1x4xbf16>) {
+  %0, %1 = kernel.gemm m 6 n 4 k 8 a(%a ld 6 trans : tensor<8x6xbf16>) b(%b ld 4 : tensor<8x4xbf16>)
+      bias_gradient_of a {spmd.segment = 1 : i64} -> tensor<6x4xbf16>, bias_gradient tensor<6xbf16>
+  %2, %3 = kernel.gemm m 6 n 4 k 8 a(%a ld 6 trans : tensor<8x6xbf16>) b(%b ld 4 : tensor<8x4xbf16>)
+      residual(%0 : tensor<6x4xbf16>) bias_gradient_of b -> tensor<6x4xbf16>, bias_gradient tensor<1x4xbf16>
+  return %2, %1, %3 : tensor<6x4xbf16>, tensor<6xbf16>, tensor<1x4xbf16>
+}
+
 // CHECK-LABEL: @attention
 // CHECK: kernel.attention <batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4> scale 5.000000e-01
 // CHECK-SAME: q(%{{.*}} at <offset = 0, batch = 288, head = 4, row = 36> : tensor<2x8x36xf32>)

@@ -23,10 +23,12 @@ def main(root: Path, docs: Path) -> int:
     wanted: dict[str, dict[str, list[str]]] = {
         "plan": {"dtype": dtypes, "gemm/dtype": floating,
                  "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
-                 "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)")},
+                 "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)"),
+                 "gemm/bias_gradient_of": listed(kinds, "SPMD_GEMM_OPERAND", r"\w+, (\w+)")},
         "manifest": {"dtype": dtypes, "gemm/dtype": floating,
                      "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
-                     "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)"), "mode": modes},
+                     "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)"),
+                     "gemm/bias_gradient_of": listed(kinds, "SPMD_GEMM_OPERAND", r"\w+, (\w+)"), "mode": modes},
         "step-format": {"dtype": dtypes, "default_dtype": floating}}
     problems = []
     for name, lists in wanted.items():

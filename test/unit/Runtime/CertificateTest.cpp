@@ -132,6 +132,26 @@ TEST_F(Certificate, Rule2GemmPreActivationOverItsResult) {
   expectError(2, "operands overlap");
 }
 
+TEST_F(Certificate, Rule2GemmBiasGradient) {
+  Command &gemm = of<GemmCommand>();
+  GemmShape &shape = gemm.as<GemmCommand>()->shape;
+  shape.biasGradientOf = GemmOperand::B;
+  shape.biasGradient = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back(gemm.refs[2]);
+  gemm.refs.back().access = Access::Write;
+  expectError(2, "operands overlap");
+}
+
+TEST_F(Certificate, Rule2GemmBiasGradientOverWhatItSums) {
+  Command &gemm = of<GemmCommand>();
+  GemmShape &shape = gemm.as<GemmCommand>()->shape;
+  shape.biasGradientOf = GemmOperand::A;
+  shape.biasGradient = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back(gemm.refs[0]);
+  gemm.refs.back().access = Access::Write;
+  expectError(2, "operands overlap");
+}
+
 /// A workspace behind the arena, which then ends with it.
 static int32_t addWorkspace(Manifest &manifest, Plan &plan, Command &gemm) {
   Buffer made;

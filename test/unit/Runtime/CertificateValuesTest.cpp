@@ -141,6 +141,7 @@ std::vector<std::function<void(Operation &)>> changesOf(const GemmOperation &) {
        {&GemmOperation::hasBias, &GemmOperation::hasResidual, &GemmOperation::hasPreActivation})
     changes.push_back([=](Operation &o) { gemm(o).*flag ^= true; });
   changes.push_back([=](Operation &o) { gemm(o).sizes.activation = Activation::Relu; });
+  changes.push_back([=](Operation &o) { gemm(o).sizes.biasGradientOf = GemmOperand::A; });
   changes.push_back([=](Operation &o) { gemm(o).dtype = DType::F64; });
   return changes;
 }

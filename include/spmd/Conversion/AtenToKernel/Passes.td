@@ -60,7 +60,7 @@ def ConvertAtenToKernelPass
 }
 
 def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp"> {
-  let summary = "lets GEMMs add biases and sums, and apply activations";
+  let summary = "lets GEMMs add biases and sums, apply activations, and give gradients of biases";
   let description = [{
     Definition: where all readers of a GEMM add the same bias, then the same tensor of the GEMM's size, then apply
     the same activation to it, `kernel.gemm` does that instead. Readers take the result, or `pre_activation`, what the
@@ -70,7 +70,10 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
 
     `epilogues` says what the target's library has: `bias`; `residual`, adding a tensor of the GEMM's size, in its
     own place when nothing reads it afterwards; `relu`, `gelu`, `gelu_tanh`; and `dtypes` of which GEMMs.
-    Errors: an unknown name (lists the known ones).
+    `bias_gradient` is of all GEMMs but those of f64: where clusters, in one step or in several, sum the columns of the
+    operand that a GEMM contracts by its rows, and all that reads the sums can come later, the GEMM gives them as
+    `bias_gradient`. They are added in f32 as the clusters did, in the library's order; where the GEMM is of a narrower
+    type, they are rounded once, and only where their readers round them so. Errors: an unknown name (lists the known ones).
 
     Only what pays: clusters then move at least one matrix less, and all together, the GEMM's own operands included,
     no more bytes than before. So a bias alone is left to a cluster that reads the GEMM anyway. Only tensors that are
@@ -102,9 +105,9 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
   }];
   let options = [
     Option<"epilogues", "epilogues", "std::string", "\"bias,residual\"",
-           "what the library has, of bias, residual, relu, gelu and gelu_tanh; or none">,
+           "what the library has, of bias, residual, relu, gelu, gelu_tanh and bias_gradient; or none">,
     Option<"dtypes", "dtypes", "std::string", "\"f32,bf16\"",
-           "element types of the GEMMs that it has this for, of f32, f64 and bf16">,
+           "element types of the GEMMs that it has this for, bias_gradient aside, of f32, f64 and bf16">,
   ];
   let dependentDialects = ["::spmd::kernel::KernelDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

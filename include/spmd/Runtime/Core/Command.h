@@ -66,6 +66,23 @@ const char *nameOf(Activation activation);
 /// The activation of this name, None aside; nothing when there is none.
 std::optional<Activation> parseActivation(std::string_view name);
 
+/// One of the matrices that a GEMM multiplies, or none.
+enum class GemmOperand {
+  None,
+#define SPMD_GEMM_OPERAND(NAME, TEXT) NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
+
+/// All of them, None aside.
+inline constexpr GemmOperand kGemmOperands[] = {
+#define SPMD_GEMM_OPERAND(NAME, TEXT) GemmOperand::NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
+
+const char *nameOf(GemmOperand operand);
+/// The operand of this name, None aside; nothing when there is none.
+std::optional<GemmOperand> parseGemmOperand(std::string_view name);
+
 /// What a GEMM computes of its matrices, row major: `batch` of them at fixed strides.
 struct GemmSizes {
   int64_t m = 0, n = 0, k = 0;
@@ -74,6 +91,11 @@ struct GemmSizes {
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
   Activation activation = Activation::None;
+  /// The operand, m x k or k x n, that is also summed over k.
+  GemmOperand biasGradientOf = GemmOperand::None;
+
+  /// The sums: one for each row of A, or for each column of B.
+  int64_t numBiasGradients() const { return biasGradientOf == GemmOperand::A ? m : n; }
 };
 
 /// C = activation(A·B + bias (+ C when beta is 1) + residual).
@@ -83,6 +105,7 @@ struct GemmShape : GemmSizes {
   int32_t bias = -1;          ///< an element per column
   int32_t residual = -1;      ///< lies as C does, elsewhere
   int32_t preActivation = -1; ///< written: what the activation is applied to
+  int32_t biasGradient = -1;  ///< written: the sums of `biasGradientOf`, one beside the other
   int32_t workspace = -1;     ///< written, with nothing that anybody reads: what a library may use meanwhile
 };
 

@@ -18,6 +18,10 @@ inline void runGemm(const GemmCommand &gemm, const void *a, const void *b, void 
   runGemm(gemm, a, b, c, Epilogue(), pool);
 }
 
+/// Sums the operand of which the gemm gives the bias gradient over k, in the order of k: in f32 (of f64 in f64),
+/// rounded once.
+void runBiasGradient(const GemmCommand &gemm, const void *a, const void *b, void *sums);
+
 /// Gives the calling thread what GEMMs of `dtype` need, so that its first one
 /// does not allocate.
 void prepareGemmThread(DType dtype);

@@ -202,7 +202,8 @@ static bool markLive(Remains &remains, ArrayRef<Site> sites, const DenseSet<unsi
   return true;
 }
 
-Remains findRemains(ClusterOp cluster, ArrayRef<Site> sites) {
+/// All of the cluster, of which nothing is marked as live yet.
+static Remains getWhole(ClusterOp cluster) {
   Remains remains;
   remains.cluster = cluster;
   remains.operands.resize(cluster.getInputs().size());
@@ -210,6 +211,18 @@ Remains findRemains(ClusterOp cluster, ArrayRef<Site> sites) {
   remains.results.resize(cluster.getNumResults(), true);
   remains.activated.resize(cluster.getNumResults());
   remains.preActivated.resize(cluster.getNumResults());
+  return remains;
+}
+
+Remains findRemains(ClusterOp cluster, unsigned unread) {
+  Remains remains = getWhole(cluster);
+  remains.results.reset(unread);
+  markLive(remains, {}, {});
+  return remains;
+}
+
+Remains findRemains(ClusterOp cluster, ArrayRef<Site> sites) {
+  Remains remains = getWhole(cluster);
   for (auto [index, value] : llvm::enumerate(cluster.getBodyBlock()->getTerminator()->getOperands()))
     for (const Site &site : sites) {
       if (cluster.getResultMap(index) != cluster.getOperandMap(site.operand) ||

@@ -59,6 +59,8 @@ struct Remains {
 
 /// The remains of `cluster` with these sites, which are all of it.
 Remains findRemains(kernel::ClusterOp cluster, llvm::ArrayRef<Site> sites);
+/// The remains of a cluster one of whose results nobody reads.
+Remains findRemains(kernel::ClusterOp cluster, unsigned unread);
 
 /// Replaces the cluster by what is left of it. Sites read `result` and `preActivation`, and so do the users of results
 /// that are gone.

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BiasGradient.h"
 #include "Epilogue.h"
 
 #include "dialects/Kernel/Body.h"
@@ -80,7 +81,7 @@ std::string Candidate::describe() const {
 }
 
 std::string spmd::findBadEpilogue(StringRef epilogues) {
-  const StringRef known[] = {"bias", "residual", "relu", "gelu", "gelu_tanh"};
+  const StringRef known[] = {"bias", "residual", "relu", "gelu", "gelu_tanh", "bias_gradient"};
   bool isGood = epilogues == "none" || llvm::all_of(llvm::split(epilogues, ','), [&](StringRef name) {
     return llvm::is_contained(known, name);
   });
@@ -192,10 +193,11 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
   if (candidate.activation)
     activation = kernel::ActivationAttr::get(gemm.getContext(), *candidate.activation);
   auto fused =
-      GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, gemm.getA(), gemm.getB(),
-                     candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
-                     gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(),
-                     gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation, gemm.getLdcAttr());
+      GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, /*bias_gradient=*/Type(), gemm.getA(),
+                     gemm.getB(), candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(),
+                     gemm.getBatch(), gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(),
+                     gemm.getAStride(), gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation,
+                     kernel::GemmOperandAttr(), gemm.getLdcAttr());
   numberInBlock(fused);
   fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
   for (const Remains &rest : candidate.remains)
@@ -219,6 +221,18 @@ LogicalResult FuseGemmEpiloguesPass::runOnFunction(func::FuncOp func, IRRewriter
     emitRemark(gemm.getLoc()) << "GEMM takes over " << best.describe() << ": clusters move " << best.saved
                               << " bytes less, the GEMM " << best.added << " more";
     fuse(gemm, best);
+  }
+  if (!has("bias_gradient"))
+    return success();
+  gemms.clear();
+  func.walk([&](GemmOp gemm) { gemms.push_back(gemm); });
+  for (GemmOp gemm : gemms) {
+    std::optional<BiasGradient> gradient = findBiasGradient(gemm);
+    if (!gradient)
+      continue;
+    int64_t saved = 0;
+    GemmOp giving = giveBiasGradient(gemm, *gradient, saved);
+    emitRemark(giving.getLoc()) << "GEMM gives a bias gradient: clusters move " << saved << " bytes less";
   }
   return success();
 }

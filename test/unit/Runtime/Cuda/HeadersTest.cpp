@@ -199,6 +199,8 @@ SAME(cublas::kEpilogueGelu, CUBLASLT_EPILOGUE_GELU);
 SAME(cublas::kEpilogueGeluBias, CUBLASLT_EPILOGUE_GELU_BIAS);
 SAME(cublas::kEpilogueGeluAux, CUBLASLT_EPILOGUE_GELU_AUX);
 SAME(cublas::kEpilogueGeluAuxBias, CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+SAME(cublas::kEpilogueBgradA, CUBLASLT_EPILOGUE_BGRADA);
+SAME(cublas::kEpilogueBgradB, CUBLASLT_EPILOGUE_BGRADB);
 SAME(sizeof(cublas::Algorithm), sizeof(cublasLtMatmulAlgo_t));
 SAME(sizeof(cublas::HeuristicResult), sizeof(cublasLtMatmulHeuristicResult_t));
 SAME(offsetof(cublas::HeuristicResult, workspaceBytes), offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
