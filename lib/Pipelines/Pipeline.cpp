@@ -112,6 +112,7 @@ std::unique_ptr<Pass> convertAtenToKernel(const PipelineOptions &options) {
   ConvertAtenToKernelPassOptions pass;
   pass.fuse = options.fuse;
   pass.reductionBlocks = options.reductionBlocks;
+  pass.fewerLaunches = options.fewerLaunches;
   pass.clampIndices = options.clampIndices;
   return createConvertAtenToKernelPass(pass);
 }

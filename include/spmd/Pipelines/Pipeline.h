@@ -57,6 +57,8 @@ struct PipelineOptions {
   std::string targetEpilogues = "none", epilogueDtypes = "f32";
   /// Most blocks of a reduction (spmd-convert-aten-to-kernel): what the target has processors for.
   int64_t reductionBlocks = 64;
+  /// Small kernels are avoided (spmd-convert-aten-to-kernel): a launch takes time on the target.
+  bool fewerLaunches = false;
   /// Norms over ranks are sums of squares (spmd-sum-norms): the target's collectives have no other.
   bool sumNorms = false;
   /// Row numbers that are checked are clamped, too (spmd-convert-aten-to-kernel): the target finds bad ones late.

@@ -2,6 +2,7 @@
 
 #include "Fusion/Emitter.h"
 #include "Fusion/PackGradients.h"
+#include "Fusion/ReadNarrow.h"
 #include "Fusion/ReadThroughViews.h"
 #include "Fusion/Recompute.h"
 #include "Lowering/Lowering.h"
@@ -53,14 +54,14 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
   return op->emitOpError("has no kernel");
 }
 
-LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks, bool clampIndices) {
+LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks, bool fewerLaunches, bool clampIndices) {
   if (!llvm::hasSingleElement(func.getBody()))
     return func.emitError("has several blocks, a step has one");
   if (fuse)
     widenUnpacks(func);
   Block &block = func.getBody().front();
   Graph graph;
-  GraphBuilder builder(graph, reductionBlocks, clampIndices);
+  GraphBuilder builder(graph, reductionBlocks, fewerLaunches, clampIndices);
   for (BlockArgument argument : block.getArguments())
     builder.set(argument, builder.addArgument(argument));
   SmallVector<Operation *> ops = llvm::to_vector(llvm::make_pointer_range(block));
@@ -72,10 +73,12 @@ LogicalResult convert(func::FuncOp func, bool fuse, int64_t reductionBlocks, boo
   if (fuse) {
     recomputeLightValues(graph);
     readThroughViews(graph);
+    if (fewerLaunches)
+      readNarrow(graph);
   }
 
   Placement placement(graph);
-  std::vector<std::unique_ptr<Cluster>> clusters = formClusters(graph, placement, fuse);
+  std::vector<std::unique_ptr<Cluster>> clusters = formClusters(graph, placement, fuse, fewerLaunches);
   Emitter(func, graph, placement, clusters).run();
 
   llvm::DenseSet<Operation *> kept;
@@ -93,7 +96,7 @@ struct ConvertAtenToKernelPass : FunctionPass<impl::ConvertAtenToKernelPassBase<
   using FunctionPass::FunctionPass;
 
   LogicalResult runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) override {
-    return convert(func, fuse, reductionBlocks, clampIndices);
+    return convert(func, fuse, reductionBlocks, fewerLaunches, clampIndices);
   }
 };
 

@@ -81,6 +81,16 @@ void ClusterSkeleton::setPosition(Value flat, ArrayRef<unsigned> gridDims) {
   }
 }
 
+void ClusterSkeleton::setItem(Value item, int64_t items, int64_t width) {
+  if (gridDims.empty())
+    return;
+  int64_t size = dims[*laneDim] / width;
+  ArrayRef<unsigned> outer = ArrayRef(gridDims).drop_back();
+  auto [quotient, lane] = outer.empty() ? std::pair(b.i64(0), item) : b.divide(item, size, items);
+  setPosition(quotient, outer);
+  position[*laneDim] = b.mul(lane, width);
+}
+
 SmallVector<ClusterSkeleton::LevelStep> ClusterSkeleton::getSteps(unsigned level, const Roots &roots) const {
   unsigned dim = nest[level], number = dim - op.getParallel();
   SmallVector<int64_t> stages;

@@ -8,6 +8,9 @@
 // reduction runs along the lanes, so elementwise clusters, sums over rows and small windows need no other thread. Sums
 // come in the order of the CPU's, to the bit.
 //
+// Columns: as threads, where few columns are summed over many rows. The threads of a block share out the rows as well,
+// and add up what they have in a fixed order.
+//
 // Rows: the last dim is reduced over. A group of threads owns a point of the grid dims and shares out the last dim,
 // `width` positions at a time; a reduction over it ends with a fixed tree over the group. The group is a warp, several
 // of which make a block, or a block. A thread meets the same positions in every pass, so what it has loaded it keeps.
@@ -38,6 +41,9 @@ protected:
   /// Sets the positions of `gridDims` to those of point `flat`, counted in row-major order.
   void setPosition(mlir::Value flat, llvm::ArrayRef<unsigned> gridDims);
 
+  /// The same for item `item` of `items`: `width` points side by side along the lane dim, which is the last grid dim.
+  void setItem(mlir::Value item, int64_t items, int64_t width);
+
   /// Roots of one stage at a level of the nest. Reductions that do not need its loop come before it, as it may use
   /// them; stores after it, as it may still read what they overwrite.
   struct LevelStep {
@@ -62,6 +68,10 @@ mlir::FailureOr<LaunchShape> emitThreads(GpuBuilder &b, ClusterOp op, const GpuC
                                          const Device &device);
 mlir::FailureOr<LaunchShape> emitGroups(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,
                                         const Device &device);
+/// Whether a cluster is sums of so few columns over so many rows that threads are to share columns.
+bool hasFewColumns(ClusterOp op, const Device &device);
+mlir::FailureOr<LaunchShape> emitColumns(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,
+                                         const Device &device);
 /// Whether a cluster without reductions reads an operand across the results.
 bool isTransposing(ClusterOp op);
 mlir::FailureOr<LaunchShape> emitTiles(GpuBuilder &b, ClusterOp op, const GpuClusterArguments &arguments,

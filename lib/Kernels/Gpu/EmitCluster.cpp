@@ -19,6 +19,8 @@ FailureOr<LaunchShape> emitGpuClusterBlocks(GpuBuilder &b, ClusterOp op, const G
     iterations *= dims[d];
   if (!nest.empty() && nest.back() + 1 == dims.size() && iterations > kShort)
     return emitGroups(b, op, arguments, device);
+  if (hasFewColumns(op, device))
+    return emitColumns(b, op, arguments, device);
   if (isTransposing(op))
     return emitTiles(b, op, arguments, device);
   return emitThreads(b, op, arguments, device);

@@ -19,7 +19,6 @@ private:
   void emitLevel(unsigned level, const Roots &roots);
   void emitLoop(unsigned level, const Roots &roots);
   void emitRoots(const Roots &roots);
-  void setItem(Value item);
   Value loadReduction(ReduceOp reduce, int64_t width) override;
   int64_t getCopies(int64_t threads) const;
 
@@ -93,19 +92,9 @@ int64_t ThreadSkeleton::getCopies(int64_t threads) const {
   return copies;
 }
 
-void ThreadSkeleton::setItem(Value item) {
-  if (gridDims.empty())
-    return;
-  int64_t size = dims[*laneDim] / width;
-  ArrayRef<unsigned> outer = ArrayRef(gridDims).drop_back();
-  auto [quotient, lane] = outer.empty() ? std::pair(b.i64(0), item) : b.divide(item, size, items);
-  setPosition(quotient, outer);
-  position[*laneDim] = b.mul(lane, width);
-}
-
 void ThreadSkeleton::emitItem(Value item) {
   scopes.emplace_back();
-  setItem(item);
+  setItem(item, items, width);
   emitLevel(0, getRoots());
   scopes.pop_back();
 }
@@ -114,14 +103,14 @@ void ThreadSkeleton::emitItem(Value item) {
 void ThreadSkeleton::emitCopies(Value first, int64_t stride, int64_t copies) {
   SmallVector<Scope> items(copies);
   for (auto [i, scope] : llvm::enumerate(items)) {
-    setItem(b.add(first, i * stride));
+    setItem(b.add(first, i * stride), this->items, width);
     for (const Root *root : getRoots())
       for (Value value : schedule.getClosure(root->value))
         if (isa<BlockArgument>(value))
           getValue(value, width, scope);
   }
   for (auto [i, scope] : llvm::enumerate(items)) {
-    setItem(b.add(first, i * stride));
+    setItem(b.add(first, i * stride), this->items, width);
     scopes.push_back(std::move(scope));
     emitRoots(getRoots());
     scopes.pop_back();

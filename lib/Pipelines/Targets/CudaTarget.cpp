@@ -21,7 +21,7 @@ public:
     options.targetEpilogues = "bias,residual,relu,gelu_tanh,bias_gradient";
     options.epilogueDtypes = "f32,bf16";
     options.reductionBlocks = getReductionBlocks(chips);
-    options.sumNorms = options.clampIndices = true;
+    options.fewerLaunches = options.sumNorms = options.clampIndices = true;
     options.gemmWorkspace = getGemmWorkspace(chips);
   }
 

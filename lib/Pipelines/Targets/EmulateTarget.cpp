@@ -20,7 +20,7 @@ public:
     options.targetEpilogues = "bias,residual,bias_gradient";
     options.epilogueDtypes = "f32";
     options.reductionBlocks = getReductionBlocks(chip);
-    options.sumNorms = options.clampIndices = true;
+    options.fewerLaunches = options.sumNorms = options.clampIndices = true;
     options.gemmWorkspace = getGemmWorkspace(chip);
   }
 

@@ -21,7 +21,7 @@ public:
     options.targetEpilogues = "bias,residual";
     options.epilogueDtypes = "f32";
     options.reductionBlocks = 64;
-    options.sumNorms = options.clampIndices = false;
+    options.fewerLaunches = options.sumNorms = options.clampIndices = false;
     options.gemmWorkspace = 0;
   }
 

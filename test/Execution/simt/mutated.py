@@ -36,6 +36,10 @@ KINDS = {
     "reduction of outer dims": [
         ("test_cluster.test_batch_norm(4, 3, 10)", WHOLE),
     ],
+    "columns of many rows": [
+        ("test_cluster.test_columns_over_many_rows(3, 256, 64)", WHOLE),
+        ("test_cluster.test_columns_over_many_rows(2, 81, 5)", WHOLE),
+    ],
     "transpose": [
         ("test_cluster.test_transposed_operand(40, 33)", WHOLE),
         ("test_cluster.test_batched_transpose(2, 40, 33, 1)", WHOLE),

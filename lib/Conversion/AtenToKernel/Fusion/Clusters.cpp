@@ -51,8 +51,8 @@ struct Admission {
 
 class ClusterBuilder {
 public:
-  ClusterBuilder(const Graph &graph, const Placement &placement, bool fuse)
-      : graph(graph), placement(placement), fuse(fuse) {
+  ClusterBuilder(const Graph &graph, const Placement &placement, bool fuse, bool fewerLaunches)
+      : graph(graph), placement(placement), fuse(fuse), fewerLaunches(fewerLaunches) {
     for (const std::unique_ptr<Node> &node : graph.getNodes())
       forEachRead(node.get(), [&](Node *read) { readers[read].push_back(node.get()); });
   }
@@ -72,7 +72,7 @@ private:
 
   const Graph &graph;
   const Placement &placement;
-  bool fuse;
+  bool fuse, fewerLaunches;
   /// In the order in which they were made; one without members was merged.
   std::vector<std::unique_ptr<Cluster>> clusters;
   llvm::DenseMap<int64_t, SmallVector<Cluster *, 4>> ofOrdinal;
@@ -123,7 +123,12 @@ static bool isChunkCluster(const Cluster &cluster) {
 
 std::optional<Admission> ClusterBuilder::admit(const Cluster &cluster, Node *node) const {
   bool isFirst = cluster.members.empty();
-  if (!isFirst && !canHold(cluster, node))
+  // A function of nothing but sums of columns lies where they do: they are rounded where they are made.
+  bool isOfSums = !isFirst && fewerLaunches && hasOwnSpace(cluster.members.front()) &&
+                  node->kind == NodeKind::Pointwise && llvm::all_of(node->inputs, [&](const Ref &input) {
+                    return cluster.contains(input.node) && input.layout.isIdentity();
+                  });
+  if (!isFirst && !isOfSums && !canHold(cluster, node))
     return std::nullopt;
   Admission admission;
   std::optional<Layout> position;
@@ -144,7 +149,8 @@ std::optional<Admission> ClusterBuilder::admit(const Cluster &cluster, Node *nod
     auto computed = cluster.positions.find(input.node);
     if (computed != cluster.positions.end()) {
       // Sums of columns end the cluster's loops: their readers are other clusters.
-      if (computed->second != *layout || input.guarded || input.node->isColumnReduce())
+      bool isEnd = input.node->isColumnReduce() && !isOfSums;
+      if (computed->second != *layout || input.guarded || isEnd)
         return std::nullopt;
       continue;
     }
@@ -366,8 +372,9 @@ std::vector<std::unique_ptr<Cluster>> ClusterBuilder::run() {
   return std::move(clusters);
 }
 
-std::vector<std::unique_ptr<Cluster>> formClusters(const Graph &graph, const Placement &placement, bool fuse) {
-  return ClusterBuilder(graph, placement, fuse).run();
+std::vector<std::unique_ptr<Cluster>> formClusters(const Graph &graph, const Placement &placement, bool fuse,
+                                                   bool fewerLaunches) {
+  return ClusterBuilder(graph, placement, fuse, fewerLaunches).run();
 }
 
 } // namespace spmd::fusion

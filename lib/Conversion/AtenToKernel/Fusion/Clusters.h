@@ -57,7 +57,9 @@ struct Cluster {
 };
 
 /// All clusters of a graph in the order in which they run. With `fuse` off every light node is a cluster of its own.
-std::vector<std::unique_ptr<Cluster>> formClusters(const Graph &graph, const Placement &placement, bool fuse);
+/// With `fewerLaunches` sums of columns in a space of their own have their scalar functions beside them.
+std::vector<std::unique_ptr<Cluster>> formClusters(const Graph &graph, const Placement &placement, bool fuse,
+                                                   bool fewerLaunches);
 
 } // namespace spmd::fusion
 

@@ -2,8 +2,7 @@
 
 #include "Recompute.h"
 
-#include "../UnpackViews.h"
-
+#include "GatheredViews.h"
 #include "Placement.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
@@ -39,15 +38,11 @@ bool isSmall(Node *node, int64_t elements) { return node->getNumElements() * 16 
 
 class Recomputer {
 public:
-  explicit Recomputer(Graph &graph) : graph(graph), placement(graph) { findGathers(); }
+  explicit Recomputer(Graph &graph) : graph(graph), placement(graph), gathered(placement) {}
 
   void run();
 
 private:
-  void findGathers();
-  /// The node to read at `ordinal` instead of `node`: itself, or for a view of a gathered buffer that was released
-  /// before, the same view of the buffer gathered again. Null when there is none.
-  Node *getReadableAt(Node *node, int64_t ordinal);
   /// Whether `node` may be computed at `ordinal`: a scalar function that ran before and is not there anyway.
   bool isRecomputable(Node *node, int64_t ordinal);
   /// What computing `node` at `ordinal` reads, when `elements` values are computed; nothing when that is not there.
@@ -64,51 +59,14 @@ private:
 
   Graph &graph;
   Placement placement;
+  GatheredViews gathered;
   /// New order of the nodes, copies before their readers.
   SmallVector<Node *> order;
   llvm::DenseMap<std::pair<Node *, int64_t>, Node *> copies;
   llvm::DenseMap<Node *, Node *> originals;
   /// What findReads has found: many ways may lead to one node.
   std::map<std::tuple<Node *, int64_t, int64_t>, std::optional<BytesRead>> found;
-
-  /// A parameter's view of one gathered buffer: valid from `begin` (its unpack) to before `end` (the release).
-  struct Window {
-    int64_t begin, end;
-    Node *view;
-  };
-  /// The views of gathered parameters, each with what it is a view of and the parameter's name.
-  llvm::DenseMap<Node *, std::pair<Value, Attribute>> viewNames;
-  llvm::DenseMap<std::pair<Value, Attribute>, SmallVector<Window, 2>> windows;
 };
-
-void Recomputer::findGathers() {
-  llvm::DenseMap<Node *, int64_t> releases;
-  for (Node *anchor : placement.getAnchors())
-    if (anchor->op && isa<ReleaseOp>(anchor->op))
-      releases[anchor->inputs.front().node] = placement.getOrdinal(anchor);
-  for (Node *anchor : placement.getAnchors()) {
-    auto unpack = anchor->op ? dyn_cast<UnpackOp>(anchor->op) : UnpackOp();
-    if (!unpack)
-      continue;
-    auto release = releases.find(anchor->inputs.front().node);
-    int64_t end = release == releases.end() ? placement.getAnchors().size() : release->second;
-    for (auto [name, view] : llvm::zip_equal(unpack.getNames(), anchor->results)) {
-      std::pair<Value, Attribute> key(getUnpacked(unpack), name);
-      windows[key].push_back({placement.getOrdinal(anchor), end, view});
-      viewNames[view] = key;
-    }
-  }
-}
-
-Node *Recomputer::getReadableAt(Node *node, int64_t ordinal) {
-  auto name = viewNames.find(node);
-  if (name == viewNames.end())
-    return node;
-  for (const Window &window : windows[name->second])
-    if (window.begin <= ordinal && ordinal < window.end)
-      return window.view;
-  return nullptr;
-}
 
 const std::optional<BytesRead> &Recomputer::findReads(Node *node, int64_t ordinal, int64_t elements) {
   std::tuple<Node *, int64_t, int64_t> key(node, ordinal, elements);
@@ -126,7 +84,7 @@ std::optional<BytesRead> Recomputer::collectReads(Node *node, int64_t ordinal, i
     if (read->isVirtual())
       continue;
     if (isSmall(read, elements)) {
-      if (!getReadableAt(read, ordinal))
+      if (!gathered.getReadableAt(read, ordinal))
         return std::nullopt;
       continue;
     }
@@ -138,7 +96,7 @@ std::optional<BytesRead> Recomputer::collectReads(Node *node, int64_t ordinal, i
         continue;
       }
     }
-    if (!getReadableAt(read, ordinal))
+    if (!gathered.getReadableAt(read, ordinal))
       return std::nullopt;
     int64_t elementBytes = read->getNumBytes() / read->getNumElements();
     addRead(reads, read, std::min(read->getNumElements(), elements) * elementBytes);
@@ -179,7 +137,7 @@ Node *Recomputer::recompute(Node *node, int64_t ordinal) {
     if (isWorthwhile(read, ordinal, node->getNumElements()))
       input.node = recompute(read, ordinal);
     else
-      input.node = getReadableAt(read, ordinal);
+      input.node = gathered.getReadableAt(read, ordinal);
   }
   order.push_back(copy);
   return copy;

@@ -88,6 +88,8 @@ struct Node {
 
   /// Pointwise, SegmentReduce.
   ScalarBody body;
+  /// Pointwise: whether it is its only input in a wider floating-point type, exactly.
+  bool widens = false;
   /// Reduce, SegmentReduce.
   kernel::ReduceKind reduceKind = kernel::ReduceKind::Add;
   int64_t outer = 1, extent = 1, inner = 1;

@@ -173,9 +173,12 @@ void GraphBuilder::readAlone(const Node &node, SmallVectorImpl<Ref> &inputs) {
 Ref GraphBuilder::cast(Ref ref, Type elementType) {
   if (ref.getElementType() == elementType)
     return ref;
-  return pointwise({ref}, elementType, [elementType](ImplicitLocOpBuilder &b, ValueRange args) {
+  Ref result = pointwise({ref}, elementType, [elementType](ImplicitLocOpBuilder &b, ValueRange args) {
     return castScalar(b, args[0], elementType);
   });
+  Type from = ref.getElementType();
+  result.node->widens = (from.isBF16() || from.isF16()) && (elementType.isF32() || elementType.isF64());
+  return result;
 }
 
 Ref GraphBuilder::materialize(Ref ref) {
@@ -267,10 +270,10 @@ Ref GraphBuilder::reduceRun(kernel::ReduceKind kind, Ref ref, int64_t outer, int
   if (blocks == 1)
     return reduceOnce(kind, ref, outer, extent, inner);
   ref = reduceOnce(kind, ref, outer * blocks, extent / blocks, inner);
-  // The blocks of a large device are many to add up one after the other.
+  // The blocks of a large device are many to add up one after the other, which no thread does where launches count.
   constexpr int64_t kMostAtOnce = 64;
-  return blocks > kMostAtOnce ? reduceRun(kind, ref, outer, blocks, inner)
-                              : reduceOnce(kind, ref, outer, blocks, inner);
+  return blocks > kMostAtOnce && !fewerLaunches ? reduceRun(kind, ref, outer, blocks, inner)
+                                                : reduceOnce(kind, ref, outer, blocks, inner);
 }
 
 Ref GraphBuilder::reduce(kernel::ReduceKind kind, Ref ref, ArrayRef<int64_t> dims, bool keepDims) {

@@ -19,10 +19,11 @@ struct LogSoftmaxParts {
 /// afterwards cannot change a bit.
 class GraphBuilder {
 public:
-  /// `reductionBlocks`: most blocks of a reduction in several passes. `clampIndices`: row numbers that are checked are
-  /// also made such that reading by them stays inside, for targets that find bad ones when the step is over.
-  GraphBuilder(Graph &graph, int64_t reductionBlocks, bool clampIndices)
-      : graph(graph), reductionBlocks(reductionBlocks), clampIndices(clampIndices) {}
+  /// `reductionBlocks`: most blocks of a reduction in several passes. `fewerLaunches`: sums of all blocks are added up
+  /// by one kernel, however many they are. `clampIndices`: row numbers that are checked are also made such that reading
+  /// by them stays inside, for targets that find bad ones when the step is over.
+  GraphBuilder(Graph &graph, int64_t reductionBlocks, bool fewerLaunches, bool clampIndices)
+      : graph(graph), reductionBlocks(reductionBlocks), fewerLaunches(fewerLaunches), clampIndices(clampIndices) {}
 
   bool clampsIndices() const { return clampIndices; }
 
@@ -106,6 +107,7 @@ private:
 
   Graph &graph;
   int64_t reductionBlocks;
+  bool fewerLaunches;
   bool clampIndices;
   llvm::DenseMap<mlir::Value, Ref> values, rowSums;
   /// By segment and node: views and their copies.

@@ -300,7 +300,9 @@ Lowered lowerPointwiseOp(GraphBuilder &g, Operation *op) {
   for (Value operand : op->getOperands())
     inputs.push_back(g.get(operand));
   RankedTensorType type = typeOf(op->getResult(0));
-  if (isa<aten::ToCopyOp>(op) && inputs[0].getElementType() == type.getElementType())
+  if (isa<aten::ToCopyOp>(op) && isa<FloatType>(inputs[0].getElementType()) && isa<FloatType>(type.getElementType()))
+    g.set(op->getResult(0), g.cast(inputs[0], type.getElementType()));
+  else if (isa<aten::ToCopyOp>(op) && inputs[0].getElementType() == type.getElementType())
     g.set(op->getResult(0), inputs[0]);
   else
     g.set(op->getResult(0), g.reshape(g.pointwise(inputs, type.getElementType(), body), type.getShape()));

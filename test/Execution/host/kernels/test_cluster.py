@@ -270,6 +270,24 @@ def test_column_centre_then_rows(blocks, rows, cols):
     check(ir, [x], [((u + u.min(2, keepdims=True)).reshape(x.shape), np.float32)], blocks)
 
 
+@pytest.mark.parametrize("blocks,rows,cols", [(3, 256, 64), (1, 96, 20), (2, 81, 5)])
+def test_columns_over_many_rows(blocks, rows, cols):
+    """What is made of two sums of few columns: on GPUs threads share columns."""
+    x, y = rand(rows, blocks * cols), rand(rows, blocks * cols, seed=1) + 2
+    full, column = f"(d0, d1, d2) -> (d0 * {cols} + d1 * {blocks * cols} + d2)", f"(d0, d1, d2) -> (d0 * {cols} + d2)"
+    sums = tensor(np.zeros(blocks * cols, np.float32))
+    ir = func([x, y], [sums, sums], f"""kernel.cluster dims [{blocks}, {rows}, {cols}] parallel 1
+      ins(%a = %x0 at {full} : {tensor(x)}, %b = %x1 at {full} : {tensor(y)})
+      outs(at {column} : {sums}, at {column} : {sums}) {{
+        %s = kernel.reduce <add> %a over [1] : f32
+        %t = kernel.reduce <max> %b over [1] : f32
+        %q = arith.divf %s, %t : f32
+        kernel.yield %s, %q : f32, f32
+      }}""")
+    s = x.astype(np.float64).sum(0)
+    check(ir, [x, y], [(s, np.float32), (s / y.max(0), np.float32)], blocks)
+
+
 @pytest.mark.parametrize("n", [3, 64, 1000, 4097])
 @pytest.mark.parametrize("dtype,name", [(np.float32, "f32"), (np.float64, "f64"), (np.int64, "i64")])
 def test_reduce_all(n, dtype, name):
