@@ -69,8 +69,10 @@ protected:
   /// What is known in each open loop, as scalars.
   llvm::SmallVector<Scope> scopes;
 
-private:
+  /// Whether `value` is the position along the lanes' dim.
   bool isLaneNumber(mlir::Value value, int64_t width) const;
+
+private:
   mlir::Value emitLaneCompare(mlir::arith::CmpIOp compare, int64_t width, Scope &scope);
   mlir::Value loadOperand(unsigned i, int64_t width);
   mlir::Value loadGuarded(unsigned i, mlir::Value index);

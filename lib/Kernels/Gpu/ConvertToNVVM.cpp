@@ -23,6 +23,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/UB/IR/UBOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
@@ -105,6 +107,45 @@ static void convertApproximations(ModuleOp module) {
   }
 }
 
+/// Comparisons and selections that are the larger or smaller of two f32, not-a-number where one is: one instruction,
+/// max.NaN or min.NaN. Only of which bits a not-a-number is, and which of two zeros a reduction gives, may differ.
+static void convertLimits(ModuleOp module) {
+  auto isLimit = [](Value value) {
+    Attribute attribute;
+    if (!matchPattern(value, m_Constant(&attribute)))
+      return false;
+    auto splat = dyn_cast<SplatElementsAttr>(attribute);
+    auto number = splat ? splat.getSplatValue<FloatAttr>() : dyn_cast<FloatAttr>(attribute);
+    return number && !number.getValue().isNaN() && !number.getValue().isZero();
+  };
+  module.walk([&](arith::SelectOp select) {
+    Value a = select.getTrueValue(), b = select.getFalseValue();
+    auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();
+    if (!compare || !getElementTypeOrSelf(select.getType()).isF32())
+      return;
+    auto replace = [&](bool isMax, Value x, Value y) {
+      OpBuilder builder(select);
+      Value best = isMax ? Value(arith::MaximumFOp::create(builder, select.getLoc(), x, y))
+                         : Value(arith::MinimumFOp::create(builder, select.getLoc(), x, y));
+      select.replaceAllUsesWith(best);
+      select.erase();
+    };
+    Value left = compare.getLhs(), right = compare.getRhs();
+    // x < limit ? limit : x, and limit < x ? limit : x.
+    if (compare.getPredicate() == arith::CmpFPredicate::OLT && isLimit(a) &&
+        ((left == b && right == a) || (left == a && right == b)))
+      return replace(/*isMax=*/left == b, b, a);
+    // CodeBuilder::combine: x is NaN ? x : x better than y ? x : y.
+    auto inner = b.getDefiningOp<arith::SelectOp>();
+    auto better = inner ? inner.getCondition().getDefiningOp<arith::CmpFOp>() : arith::CmpFOp();
+    if (compare.getPredicate() != arith::CmpFPredicate::UNO || left != a || right != a || !better ||
+        better.getLhs() != a || better.getRhs() != inner.getFalseValue() || inner.getTrueValue() != a)
+      return;
+    if (better.getPredicate() == arith::CmpFPredicate::OGT || better.getPredicate() == arith::CmpFPredicate::OLT)
+      replace(better.getPredicate() == arith::CmpFPredicate::OGT, a, better.getRhs());
+  });
+}
+
 LogicalResult convertToNVVM(ModuleOp module) {
   loadNVVMDependencies(module.getContext());
   PassManager simplify(module.getContext());
@@ -118,6 +159,7 @@ LogicalResult convertToNVVM(ModuleOp module) {
   convertApproximations(module);
   if (failed(expandMath(module)))
     return failure();
+  convertLimits(module);
   PassManager lower(module.getContext());
   OpPassManager &nested = lower.nest<gpu::GPUModuleOp>();
   nested.addPass(createSCFToControlFlowPass());

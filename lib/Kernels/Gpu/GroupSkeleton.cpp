@@ -43,6 +43,7 @@
 #include "ClusterSkeleton.h"
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -63,6 +64,7 @@ private:
   void chooseShape(int64_t groups);
   bool chooseParts(int64_t items, int64_t words);
   void chooseTeams(int64_t groups, int64_t words);
+  void chooseLoopThreads(int64_t items);
   bool mayOverwriteScalars() const;
 
   // Loops.
@@ -72,6 +74,9 @@ private:
   void countReads(const Roots &roots);
   void emitScalars(const Roots &roots);
   void emitPoint(const Roots &roots, Scope &scope, unsigned part);
+  void emitAccess(const Roots &roots, ArrayRef<ReduceOp> reduces);
+  Value getOnlyPosition(const Roots &roots) const;
+  void assumeElsewhere(const Roots &roots, Scope &scope);
 
   // Parts.
   void openPart(int64_t part);
@@ -189,6 +194,24 @@ void GroupSkeleton::chooseShape(int64_t groups) {
   if (chooseParts(items, words - columnWords))
     return;
   keepsSums = keepsColumns = true;
+  if (group == device.threadsPerBlock && !sums)
+    chooseLoopThreads(items);
+}
+
+/// Rows of which every stage is a loop: threads of which two blocks fit the registers of an SM, so that one has work
+/// while the other waits at a barrier; of these, the fewest idle in the last turn.
+void GroupSkeleton::chooseLoopThreads(int64_t items) {
+  // Registers that loops over accesses of 8 elements with an exponential need.
+  constexpr int64_t kWords = 56;
+  int64_t most = llvm::alignDown(device.registersPerSM / 2 / kWords, kWarpSize), leastIdle = items;
+  for (int64_t threads = most; threads >= device.threadsPerBlock / 2; threads -= kWarpSize) {
+    int64_t idle = llvm::divideCeil(items, threads) * threads - items;
+    if (idle < leastIdle) {
+      group = threads;
+      leastIdle = idle;
+      b.setResidentBlocks(2);
+    }
+  }
 }
 
 /// A row that stays in registers is read once, so more threads than wanted may share it, if they have room. Of the
@@ -436,8 +459,14 @@ void GroupSkeleton::emitLoop(unsigned level, const Roots &roots) {
 /// operand does.
 void GroupSkeleton::emitPoint(const Roots &roots, Scope &scope, unsigned part) {
   SmallVector<std::pair<const Root *, Value>> sums, stores;
-  for (const Root *root : roots)
-    (root->reduce ? sums : stores).emplace_back(root, b.broadcast(getValue(root->value, width, scope), width));
+  for (const Root *root : roots) {
+    Value value = getValue(root->value, width, scope);
+    // A sum that begins with zero is what it was, to the bit, with zero added.
+    bool addsNothing = root->reduce && root->reduce.getKind() == ReduceKind::Add &&
+                       (matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero()));
+    if (!addsNothing)
+      (root->reduce ? sums : stores).emplace_back(root, b.broadcast(value, width));
+  }
   for (auto [root, value] : sums)
     accumulate(root->reduce, value, part);
   auto store = [&] {
@@ -447,6 +476,76 @@ void GroupSkeleton::emitPoint(const Roots &roots, Scope &scope, unsigned part) {
   if (stores.empty())
     return;
   storeOnce([&] { isThere ? b.when(isThere, store) : store(); });
+}
+
+/// The number that `roots` compare the position along the row with, where all comparisons of it ask whether it is that
+/// one number of the row (the class of a cross-entropy); else null.
+Value GroupSkeleton::getOnlyPosition(const Roots &roots) const {
+  Value only;
+  for (const Root *root : roots)
+    for (Value value : schedule.getClosure(root->value)) {
+      auto compare = value.getDefiningOp<arith::CmpIOp>();
+      if (!compare || !isLaneNumber(compare.getLhs(), width))
+        continue;
+      Value other = compare.getRhs();
+      bool isOfRow = isa<BlockArgument>(other) && !schedule.getVarying(other).test(*laneDim);
+      if (compare.getPredicate() != arith::CmpIPredicate::eq || !other.getType().isInteger(64) || !isOfRow ||
+          (only && only != other))
+        return {};
+      only = other;
+    }
+  return only;
+}
+
+/// What is known in `scope` where the position is not getOnlyPosition: comparisons fail, and selections by them are
+/// what they are elsewhere.
+void GroupSkeleton::assumeElsewhere(const Roots &roots, Scope &scope) {
+  llvm::DenseSet<Value> isFalse;
+  auto assume = [&](Value value) {
+    isFalse.insert(value);
+    scope[value] = b.number(getWideType(value.getType(), width), 0);
+  };
+  for (const Root *root : roots)
+    for (Value value : schedule.getClosure(root->value)) {
+      if (auto compare = value.getDefiningOp<arith::CmpIOp>(); compare && isLaneNumber(compare.getLhs(), width))
+        assume(value);
+      auto both = value.getDefiningOp<arith::AndIOp>();
+      if (both && (isFalse.contains(both.getLhs()) || isFalse.contains(both.getRhs())))
+        assume(value);
+      if (auto select = value.getDefiningOp<arith::SelectOp>(); select && isFalse.contains(select.getCondition())) {
+        Value elsewhere = getValue(select.getFalseValue(), width, scope);
+        scope[value] = elsewhere;
+      }
+    }
+}
+
+/// An access of a row that is a loop. Most are not where the one position is that the body asks for, and need not ask.
+void GroupSkeleton::emitAccess(const Roots &roots, ArrayRef<ReduceOp> reduces) {
+  Scope scope;
+  Value only = getOnlyPosition(roots);
+  if (!only || width == 1)
+    return emitPoint(roots, scope, 0);
+  loadPart(roots, scope, /*withColumns=*/true);
+  SmallVector<Value> before, after;
+  for (ReduceOp reduce : reduces)
+    before.push_back(running[reduce].front());
+  auto emit = [&](bool isElsewhere) {
+    for (auto [reduce, value] : llvm::zip_equal(reduces, before))
+      running[reduce] = {value};
+    Scope known = scope;
+    if (isElsewhere)
+      assumeElsewhere(roots, known);
+    emitPoint(roots, known, 0);
+    SmallVector<Value> sums;
+    for (ReduceOp reduce : reduces)
+      sums.push_back(running[reduce].front());
+    return sums;
+  };
+  Value distance = b.sub(getValue(only, 1, scope), position[*laneDim]);
+  Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, distance, b.i64(width));
+  after = b.chooseValues(isHere, [&] { return emit(false); }, [&] { return emit(true); });
+  for (auto [reduce, value] : llvm::zip_equal(reduces, after))
+    running[reduce] = {value};
 }
 
 /// Goes to part `part` of the row.
@@ -566,8 +665,7 @@ void GroupSkeleton::emitShared(const Roots &roots, const Roots &later) {
       for (auto [reduce, value] : llvm::zip_equal(reduces, values))
         running[reduce] = {value};
       position[*laneDim] = i;
-      Scope scope;
-      emitPoint(roots, scope, 0);
+      emitAccess(roots, reduces);
       SmallVector<Value> out;
       for (ReduceOp reduce : reduces)
         out.push_back(running[reduce].front());

@@ -76,10 +76,12 @@ func.func @norms(%even: tensor<512x4096xf32>, %odd: tensor<512x1280xf32>, %prime
     %q = arith.divf %e, %s : f32
     kernel.yield %q : f32
   }
-  // 1,024 threads have 32 registers for a row, and 40,000 elements do not fit: read for the sum and again.
+  // 1,024 threads have 32 registers for a row, and 40,000 elements do not fit: read for the sum and again, by threads of
+  // which two blocks fit an SM.
   // CHECK-LABEL: gpu.func @long(
-  // CHECK-SAME: known_block_size = array<i32: 1024, 1, 1>
+  // CHECK-SAME: known_block_size = array<i32: 512, 1, 1>
   // CHECK-SAME: spmd.moved_bytes = 245760000
+  // CHECK-SAME: spmd.resident_blocks = 2
   // CHECK: scf.for
   // CHECK: scf.for
   %4 = kernel.cluster dims [512, 40000] parallel 1
