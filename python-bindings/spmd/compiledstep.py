@@ -186,8 +186,9 @@ class CompiledStep(CompiledFunction):
         with uninterrupted():
             try:
                 trainer.issue(rows.batch if size.rows is None else program.sizes.batch(rows, size))
-                late = self._late_outputs(program, size)
-                arrays = None if late else trainer.results()
+                device = trainer.device_of(rows.batch)
+                outputs = self._late_outputs(program, size, rows.batch)
+                arrays = None if outputs else trainer.results()
             except RunError as error:
                 if error.code == FAILED:
                     live.lose(error, self.steps)
@@ -201,11 +202,11 @@ class CompiledStep(CompiledFunction):
             arrays = program.sizes.outputs(arrays, size)
         if self.check_finite:
             self._check_finite(arrays, trainer)
-        outputs = late or [to_torch(array, info.dtype) for array, info in zip(arrays, trainer.outputs)]
+        outputs = outputs or [to_torch(array, info.dtype).to(device or "cpu") for array, info in zip(arrays, trainer.outputs)]
 
         def value(leaf: Any) -> Any:
             if not isinstance(leaf, Output):
-                return leaf.make() if isinstance(leaf, Empty) else leaf
+                return leaf.make().to(device or "cpu") if isinstance(leaf, Empty) else leaf
             return outputs[leaf.index].item() if leaf.scalar else outputs[leaf.index]
 
         program.check(value, self.steps - 1)
@@ -215,15 +216,21 @@ class CompiledStep(CompiledFunction):
         return unwrap(pytree.tree_map(value, size.result,
                                       is_leaf=lambda leaf: isinstance(leaf, (Empty, Output))))
 
-    def _late_outputs(self, program: Program, size: OneSize) -> list[torch.Tensor] | None:
-        """What the step gives, where nothing looks at it in this call and the runtime keeps it for a later look."""
+    def _late_outputs(self, program: Program, size: OneSize, batch: Sequence[torch.Tensor]) -> list[torch.Tensor] | None:
+        """What the step gives, where nothing looks at it in this call: on the GPU of the batch, where PyTorch waits for it,
+        or kept by the runtime for a later look."""
         trainer, package = program.trainer, program.package
-        if self.check_finite or size.rows is not None or package.written or size.left or package.grown \
-                or not trainer.outputs or any(trainer.steps_kept(n) == 1 for n in range(len(trainer.outputs))) \
-                or trainer.looks_at_rows:
+        if self.check_finite or size.rows is not None or not trainer.outputs:
+            return None
+        is_on_device = trainer.device_of(batch) is not None
+        is_kept = not (package.written or size.left or package.grown) \
+            and all(trainer.steps_kept(n) > 1 for n in range(len(trainer.outputs)))
+        if not (is_on_device or is_kept) or trainer.looks_at_rows:
             return None
         lose = weakref.WeakMethod(self._lose_later)
         trainer.on_failure = lambda error: (method := lose()) and method(error)
+        if is_on_device:
+            return trainer.torch_results(batch)[0]
         return LateOutputs(trainer, self._lock, trainer.on_failure).tensors()
 
     def _lose_later(self, error: RunError) -> None:

@@ -104,13 +104,16 @@ class Slot:
     def download(self) -> None:
         tensor, self.has_value = self.tensor, True
         with torch.no_grad():
-            if tensor.device.type == "cpu" and tensor.is_contiguous():
-                self.owner.trainer.read(self.info.state, self.info.name, out=to_numpy(tensor)[0])
-                if not tensor.is_inference():  # autograd must know that values saved for a backward are gone
-                    torch.autograd.graph.increment_version(tensor)
+            trainer, key = self.owner.trainer, (self.info.state, self.info.name)
+            if not tensor.is_contiguous() or tensor.device.type != "cpu" and not trainer.copies_tensor(*key, tensor):
+                tensor.copy_(to_torch(trainer.read(*key), self.info.dtype))
+                return
+            if tensor.device.type == "cpu":
+                trainer.read(*key, out=to_numpy(tensor)[0])
             else:
-                value = self.owner.trainer.read(self.info.state, self.info.name)
-                tensor.copy_(to_torch(value, self.info.dtype))
+                trainer.copy_tensor(*key, tensor)
+            if not tensor.is_inference():  # autograd must know that values saved for a backward are gone
+                torch.autograd.graph.increment_version(tensor)
 
     def upload(self) -> None:
         self.owner.trainer.write(self.info.state, self.info.name, self.tensor.detach())

@@ -295,11 +295,24 @@ class Trainer:
         bytes_ = int(np.prod(info.shape, dtype=np.int64)) * np.dtype(NUMPY[info.dtype]).itemsize
         self._call(function, self._open(), *key, to.data, bytes_, own if known is None else known)
 
+    def copies_tensor(self, state: str, name: str, out: Any) -> bool:
+        """Whether a tensor of the state can be copied there (`copy_tensor`), and nothing is to be found out by waiting for
+        the latest step."""
+        place = devices.place_of(out)
+        return place is not None and place == (self._own_place()[0].kind, self._own_place()[0].number) \
+            and self.is_tensor_whole(state, name) and not self.looks_at_rows
+
+    def device_of(self, batch: Sequence[Any]) -> Any:
+        """The GPU of a batch's torch tensors, where the one rank of this process computes on it: there a step's outputs
+        are copied for the caller. Else None."""
+        device = next((value.device for value in batch if is_torch(value) and value.is_cuda), None)
+        return None if device is None or self._own_place()[0].kind == devices.HOST else device
+
     def torch_results(self, batch: Sequence[Any]) -> tuple[list[Any], Any]:
         """The outputs of the latest step as torch tensors, and where: on the GPU of the batch, of which it is not waited
         for, else on the host."""
-        device = next((value.device for value in batch if is_torch(value) and value.is_cuda), None)
-        if device is None or self._own_place()[0].kind == devices.HOST:
+        device = self.device_of(batch)
+        if device is None:
             return [to_torch(array, info.dtype) for array, info in zip(self.results(), self.outputs)], None
         torch, tensors = sys.modules["torch"], []
         for number, info in enumerate(self.outputs):

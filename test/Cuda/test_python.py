@@ -77,7 +77,7 @@ def test_losses_are_waited_for_when_they_are_read(tmp_path, ranks, processes) ->
         done = subprocess.run([*map(str, (*prefix, *python, script)), target, how, str(ranks), *options, "--epilogues=none"],
                               capture_output=True, text=True, timeout=300, env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
         assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout.splitlines(), [line for line in done.stderr.splitlines() if line in ("late", "read at once")]
+        return done.stdout.splitlines(), [line for line in done.stderr.splitlines() if line in ("late", "copied", "read at once")]
 
     standins, log = (SOURCE / "scripts" / "with-standins",), tmp_path / "calls"
     expected = {how: run((), "emulate:sm_90", how) for how in (("each", "some") if ranks == 1 else ("some",))}
@@ -89,6 +89,8 @@ def test_losses_are_waited_for_when_they_are_read(tmp_path, ranks, processes) ->
     if ranks == 1:
         found, said = run(standins, "cuda:sm_90", "finite", "--emulation")
         assert found == expected["each"][0] and len(found) == 21 and said == ["read at once"]
+        found, said = run(standins, "cuda:sm_90", "device", "--emulation")
+        assert found == expected["each"][0] and said == ["copied"], (found, said)
     found, _ = run((*standins, "fail=cuGraphLaunch:9:700"), "cuda:sm_90", "fails", "--emulation")
     assert len(found) == 2 * processes and "cuGraphLaunch" in found[0] and set(found[1::2]) == {"lost"}, found
     assert len(set(found[::2])) == 1 and found[0].startswith("error"), found

@@ -57,6 +57,9 @@ class InterpretingTrainer:
     def steps_kept(self, number: int) -> int:
         return 1
 
+    def device_of(self, batch) -> None:
+        return None
+
     def _tensor(self, state: str, name: str) -> torch.Tensor:
         if state == "constant":
             return self._run.tensors()[f"constant/{name}"]

@@ -54,9 +54,11 @@ for loss in losses:
     if rank == 0:
         print("loss", float(loss).hex(), flush=True)
 for info in trainer.tensors:
+    there = Tensor(device, np.zeros(info.shape, np.float32))
+    assert trainer.copies_tensor(info.state, info.name, there) == trainer.is_tensor_whole(info.state, info.name)
+    assert not trainer.copies_tensor(info.state, info.name, np.zeros(info.shape, np.float32))
     if info.state == "param" and trainer.is_tensor_whole(info.state, info.name):
-        copied = Tensor(device, np.zeros(info.shape, np.float32))
-        trainer.copy_tensor(info.state, info.name, copied, stream=device.stream)
-        assert np.array_equal(copied.read(), trainer.read(info.state, info.name)), info.name
+        trainer.copy_tensor(info.state, info.name, there, stream=device.stream)
+        assert np.array_equal(there.read(), trainer.read(info.state, info.name)), info.name
         print("whole", info.name)
 trainer.close()

@@ -1,7 +1,9 @@
 """Steps of @spmd.compile whose losses are looked at late: prints what they and the parameters are. Of several processes, each
 with rows of its own, only the first looks and prints.
 
-    late_losses.py TARGET HOW RANKS [OPTION...]      each: at once; end: when all steps were taken; some: of every third one; fails: a step does
+    late_losses.py TARGET HOW RANKS [OPTION...]      each: at once; end: when all steps were taken; some: of every third one; fails: a step does;
+                                                     device: the batch is taken for one of PyTorch's on the GPU, and outputs
+                                                     are copied to tensors on the stand-in's
 """
 import copy
 import os
@@ -16,6 +18,23 @@ import spmd
 
 target, how, ranks, *options = sys.argv[1:]
 ranks, rank, world = int(ranks), int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+if how == "device":
+    import numpy as np
+    from spmd.runtime import Trainer
+    from standin_tensors import Device, Tensor
+    device, copy_there, copied = Device(), Trainer.copy_output, []
+
+    def copy_output(self, number, out):
+        there = Tensor(device, np.zeros(out.shape, np.float32))
+        copy_there(self, number, there, stream=device.stream)
+        copied.append(number)
+        out.copy_(torch.from_numpy(there.read()))
+
+    def never(self, *arguments):
+        raise AssertionError("a step with its batch on the GPU is waited for")
+
+    Trainer.device_of, Trainer.copy_output = lambda self, batch: torch.device("cpu"), copy_output
+    Trainer.results = Trainer.late_result = never
 torch.manual_seed(3)
 model = nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 3))
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
@@ -55,7 +74,7 @@ try:
         assert loss.shape == () and loss.dtype == torch.float32 and result["logits"].shape == ((8, 3) if ranks == 1 else ())
         if rank:
             continue
-        if how in ("each", "fails", "finite"):
+        if how in ("each", "fails", "finite", "device"):
             kept.append(use(step, loss))
             assert not is_late(loss) and type(loss) is torch.Tensor
         elif how == "end" or step % 3 == 0:
@@ -75,6 +94,6 @@ if rank:
     sys.exit()
 for loss in kept:
     print("loss", float(loss).hex())
-print("late" if late else "read at once", file=sys.stderr)
+print("late" if late else "copied" if how == "device" and copied == [0, 1] * 20 else "read at once", file=sys.stderr)
 print("sum", sum(parameter.detach().double().abs().sum().item() for parameter in model.parameters()).hex())
 train_step.reset()
