@@ -1,6 +1,7 @@
 //===- PlanOps.cpp - verifiers and interface methods of the plan ops ------===//
 
 #include "dialects/Plan/Plan.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace spmd::plan;
@@ -156,6 +157,10 @@ LogicalResult ProgramOp::verifyRegions() {
       return failure();
   }
   int64_t ranks = getRanks();
+  llvm::SmallSet<Stream, 4> preferred;
+  for (StreamOp stream : getOps<StreamOp>())
+    if (!preferred.insert(stream.getStream()).second)
+      return stream.emitOpError("says a second priority of stream ") << stringifyStream(stream.getStream());
   for (Operation &op : getBody().front()) {
     SmallVector<RefAttr> refs;
     if (auto command = dyn_cast<CommandOpInterface>(op)) {
@@ -166,7 +171,7 @@ LogicalResult ProgramOp::verifyRegions() {
       refs.push_back(input.getRef());
     } else if (auto output = dyn_cast<OutputOp>(op)) {
       refs.push_back(output.getRef());
-    } else if (!isa<BufferOp, CommunicatorOp>(op)) {
+    } else if (!isa<BufferOp, CommunicatorOp, StreamOp>(op)) {
       return op.emitOpError("does not belong in a plan");
     }
     for (RefAttr ref : refs)

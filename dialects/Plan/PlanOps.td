@@ -27,7 +27,8 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
     1. every ref names a buffer of the program and lies inside it for every rank;
     2. every collective's communicator is one of the program's;
     3. a state buffer lies in the state part of the arena, every other one in the transient part;
-    4. a wait names a command of another stream.
+    4. a wait names a command of another stream;
+    5. a stream has one priority.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks, I64Attr:$state_bytes,
                        I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak);
@@ -47,15 +48,30 @@ def Plan_CommunicatorOp : Plan_Op<"communicator", [Symbol, HasParent<"ProgramOp"
   let summary = "ranks that meet in collectives";
   let description = [{
     All ranks, or with `axes` those that differ only in their coordinates on these axes of the mesh. Collectives of one
-    communicator are in the same order on all of its ranks.
+    communicator are in the same order on all of its ranks. On a GPU one holds at most `max_blocks` thread blocks, if
+    that is said.
     ```mlir
-    plan.communicator @gather
+    plan.communicator @gather max_blocks 32
     plan.communicator @reduce.replicate axes ["replicate"]
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrArrayAttr>:$axes);
-  let assemblyFormat = "$sym_name (`axes` $axes^)? attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, OptionalAttr<StrArrayAttr>:$axes,
+                       OptionalAttr<ConfinedAttr<I64Attr, [IntPositive]>>:$max_blocks);
+  let assemblyFormat = "$sym_name (`axes` $axes^)? (`max_blocks` $max_blocks^)? attr-dict";
   let hasVerifier = 1;
+}
+
+def Plan_StreamOp : Plan_Op<"stream", [HasParent<"ProgramOp">]> {
+  let summary = "a stream whose commands go before those of others";
+  let description = [{
+    What a device has room for is given to the stream of the greatest `priority` first. Streams of which nothing is said
+    have 0.
+    ```mlir
+    plan.stream gather priority 1
+    ```
+  }];
+  let arguments = (ins Plan_StreamAttr:$stream, ConfinedAttr<I64Attr, [IntPositive]>:$priority);
+  let assemblyFormat = "$stream `priority` $priority attr-dict";
 }
 
 def Plan_BufferOp : Plan_Op<"buffer", [Symbol, HasParent<"ProgramOp">]> {

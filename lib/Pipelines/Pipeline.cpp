@@ -134,6 +134,7 @@ std::unique_ptr<Pass> padLeadingDims(const PipelineOptions &options) {
 std::unique_ptr<Pass> convertKernelToPlan(const PipelineOptions &options) {
   ConvertKernelToPlanPassOptions pass;
   pass.gemmWorkspace = options.gemmWorkspace;
+  pass.collectiveBlocks = options.collectiveBlocks;
   return createConvertKernelToPlanPass(pass);
 }
 

@@ -67,6 +67,9 @@ struct PipelineOptions {
   int64_t rowAlignment = 16;
   /// Bytes of a GEMM's workspace (spmd-convert-kernel-to-plan): what the target's library wants; 0: none.
   int64_t gemmWorkspace = 0;
+  /// The most thread blocks of a collective (spmd-convert-kernel-to-plan): what its device has room for; 0: it has
+  /// none.
+  int64_t collectiveBlocks = 0;
   /// A user's passes behind those of a phase, as text: "cse,my-pass{option=1}".
   std::vector<std::pair<Phase, std::string>> after;
 };

@@ -58,7 +58,7 @@ public:
   virtual mlir::LogicalResult writeKernels(mlir::ModuleOp module, const CodeOptions &options, UserKernelFiles &files,
                                            ArtifactFolder &folder, ArtifactKernels &kernels) const = 0;
   /// Adds to the plan what only the target knows: how it launches kernels, where that is another unit than the
-  /// dialect's parallel iterations, and which streams go before others.
+  /// dialect's parallel iterations.
   virtual void adjustPlan(runtime::Plan &, const ArtifactKernels &) const {}
   /// What a run of `plan` needs beside its arenas. The sizes of what libraries allocate for themselves are theirs to
   /// decide. By default the workspaces of the CPU's GEMMs.

@@ -9,7 +9,9 @@
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/StepPass.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallSet.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_CONVERTKERNELTOPLANPASS
@@ -51,8 +53,28 @@ static void addCommunicators(func::FuncOp step, plan::ProgramOp program) {
               getPartialAxes(op).empty() ? ArrayAttr() : op.getAxesAttr();
       });
     for (auto &[name, axes] : used)
-      plan::CommunicatorOp::create(builder, step.getLoc(), name, axes);
+      plan::CommunicatorOp::create(builder, step.getLoc(), name, axes, /*max_blocks=*/IntegerAttr());
   }
+}
+
+/// Lets collectives go before what computes, and hold at most `blocks` of a device.
+static void preferCollectives(plan::ProgramOp program, int64_t blocks) {
+  llvm::SmallDenseSet<StringAttr> communicators;
+  llvm::SmallSet<plan::Stream, 4> streams;
+  for (auto collective : program.getOps<plan::CollectiveOpInterface>()) {
+    auto command = cast<plan::CommandOpInterface>(collective.getOperation());
+    communicators.insert(command.getCommunicator().getAttr());
+    streams.insert(command.getStream());
+  }
+  OpBuilder builder(program.getContext());
+  for (auto communicator : program.getOps<plan::CommunicatorOp>()) {
+    if (communicators.contains(communicator.getSymNameAttr()))
+      communicator.setMaxBlocks(blocks);
+    builder.setInsertionPointAfter(communicator);
+  }
+  for (uint32_t stream = 0; stream <= plan::getMaxEnumValForStream(); ++stream)
+    if (auto kind = static_cast<plan::Stream>(stream); streams.contains(kind))
+      plan::StreamOp::create(builder, program.getLoc(), kind, /*priority=*/1);
 }
 
 LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
@@ -70,6 +92,8 @@ LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
   addCommunicators(step, program);
   if (failed(emitCommands(step, *assignment, program)))
     return failure();
+  if (collectiveBlocks)
+    preferCollectives(program, collectiveBlocks);
   addDataflow(step);
   placeBuffers(program);
   addKernelFunctions(step);

@@ -176,8 +176,12 @@ FailureOr<runtime::Plan> PlanTranslator::translate() {
     if (communicator.getAxes())
       for (StringRef axis : communicator.getAxesAttr().getAsValueRange<StringAttr>())
         plan.axes[name].push_back(axis.str());
+    if (std::optional<uint64_t> blocks = communicator.getMaxBlocks())
+      plan.maxBlocks[name] = static_cast<int64_t>(*blocks);
     plan.communicators.push_back(std::move(name));
   }
+  for (auto stream : program.getOps<plan::StreamOp>())
+    plan.priorities[stringifyStream(stream.getStream()).str()] = static_cast<int64_t>(stream.getPriority());
   for (auto buffer : program.getOps<plan::BufferOp>()) {
     plan.buffers.push_back(translateBuffer(buffer));
     buffers[buffer.getSymName()] = plan.buffers.back().id;

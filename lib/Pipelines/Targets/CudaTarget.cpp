@@ -23,6 +23,7 @@ public:
     options.reductionBlocks = getReductionBlocks(chips);
     options.fewerLaunches = options.sumNorms = options.clampIndices = true;
     options.gemmWorkspace = getGemmWorkspace(chips);
+    options.collectiveBlocks = getCollectiveBlocks(chips);
   }
 
   std::string findBadOption(const CodeOptions &options, StringRef text) const override {
@@ -59,8 +60,6 @@ public:
         return failure();
     return success();
   }
-
-  void adjustPlan(runtime::Plan &plan, const ArtifactKernels &) const override { preferCollectives(plan, chips); }
 
   /// Whose functions the runtime calls: cuFuncLoad and priorities in graphs, windows of NCCL's. Drivers before 12.8 do
   /// not know Blackwell.

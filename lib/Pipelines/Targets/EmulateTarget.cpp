@@ -22,6 +22,7 @@ public:
     options.reductionBlocks = getReductionBlocks(chip);
     options.fewerLaunches = options.sumNorms = options.clampIndices = true;
     options.gemmWorkspace = getGemmWorkspace(chip);
+    options.collectiveBlocks = getCollectiveBlocks(chip);
   }
 
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &) const override {
@@ -46,7 +47,6 @@ public:
 
   /// The iterations of an emulated kernel are the blocks of its grid.
   void adjustPlan(runtime::Plan &plan, const ArtifactKernels &kernels) const override {
-    preferCollectives(plan, chip);
     llvm::StringMap<int64_t> blocks = getBlocks(kernels);
     for (runtime::Command &command : plan.commands)
       if (auto *kernel = command.as<runtime::KernelCommand>()) {

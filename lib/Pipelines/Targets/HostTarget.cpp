@@ -23,6 +23,7 @@ public:
     options.reductionBlocks = 64;
     options.fewerLaunches = options.sumNorms = options.clampIndices = false;
     options.gemmWorkspace = 0;
+    options.collectiveBlocks = 0;
   }
 
   LogicalResult checkUserKernel(kernel::CustomCallOp op, const CodeOptions &options) const override {

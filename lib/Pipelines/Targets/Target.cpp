@@ -124,17 +124,12 @@ int64_t spmd::getGemmWorkspace(ArrayRef<std::string> chips) {
   return llvm::any_of(chips, isHopper) ? 32 << 20 : 4 << 20;
 }
 
-void spmd::preferCollectives(runtime::Plan &plan, ArrayRef<std::string> chips) {
+int64_t spmd::getCollectiveBlocks(ArrayRef<std::string> chips) {
   int64_t multiprocessors = INT64_MAX;
   for (const std::string &chip : chips)
     multiprocessors = std::min(multiprocessors, kernel::getMultiprocessors(chip));
   constexpr int64_t kMostUseful = 32; // more do not send faster
-  for (const runtime::Command &command : plan.commands)
-    if (const auto *collective = command.as<runtime::CollectiveCommand>()) {
-      plan.priorities[plan.streams[static_cast<size_t>(command.stream)]] = 1;
-      plan.maxBlocks[plan.communicators[static_cast<size_t>(collective->communicator)]] =
-          std::min(kMostUseful, multiprocessors / (runtime::kMostInFlight + 1));
-    }
+  return std::min(kMostUseful, multiprocessors / (runtime::kMostInFlight + 1));
 }
 
 int64_t spmd::getReductionBlocks(ArrayRef<std::string> chips) {

@@ -33,9 +33,9 @@ llvm::StringMap<int64_t> getBlocks(const ArtifactKernels &kernels);
 int64_t getReductionBlocks(llvm::ArrayRef<std::string> chips);
 /// Bytes of the workspace of a product on these chips: what NVIDIA recommends, 32 MiB from Hopper on, 4 MiB before.
 int64_t getGemmWorkspace(llvm::ArrayRef<std::string> chips);
-/// Streams with collectives go before the one that computes, and a communicator holds no more of a device than leaves
-/// room for those that can be in flight with it (rule 11 of the certificate), on the smallest of the chips.
-void preferCollectives(runtime::Plan &plan, llvm::ArrayRef<std::string> chips);
+/// Most blocks of a collective: no more of a device than leaves room for those that can be in flight with it (rule 11
+/// of the certificate), on the smallest of the chips.
+int64_t getCollectiveBlocks(llvm::ArrayRef<std::string> chips);
 
 } // namespace spmd
 

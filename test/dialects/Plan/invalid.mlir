@@ -37,6 +37,22 @@ plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
 
 // -----
 
+// Constraint 5: priorities.
+plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
+  plan.stream gather priority 1
+  // expected-error @+1 {{says a second priority of stream gather}}
+  plan.stream gather priority 2
+}
+
+// -----
+
+plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
+  // expected-error @+1 {{failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  plan.stream gather priority 0
+}
+
+// -----
+
 // Constraint 3: the state part and the transient part.
 plan.program @p ranks 1 state 64 transient 64 lower_bound 64 peak {} {
   // expected-error @+1 {{lies at [32, 96), outside the state part of the arena}}

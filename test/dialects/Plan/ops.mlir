@@ -9,7 +9,10 @@ plan.program @train_step ranks 2 state 1024 transient 4096 lower_bound 4000
   plan.communicator @gather
   // CHECK-NEXT: plan.communicator @reduce.replicate axes ["replicate"]
   plan.communicator @reduce.replicate axes ["replicate"]
-  plan.communicator @scalar
+  // CHECK-NEXT: plan.communicator @scalar max_blocks 32
+  plan.communicator @scalar max_blocks 32
+  // CHECK-NEXT: plan.stream scalar priority 1
+  plan.stream scalar priority 1
   // CHECK: plan.buffer @p parameters at 0 bytes 512 state "unit0 param"
   plan.buffer @p parameters at 0 bytes 512 state "unit0 param"
   // CHECK: plan.buffer @m optimizer_state at 512 bytes 512 state "unit0 momentum_buffer"

@@ -30,7 +30,8 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
     **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's stream
     first waits for the last command that the compute stream was given before it: where the collective stands in the
     block is the schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all
-    uses of one happen before all uses of the other by stream order and waits. Inputs and hyper-parameters lie side by
+    uses of one happen before all uses of the other by stream order and waits. With `collective-blocks` the streams of
+    collectives go before that of kernels, and communicators have at most so many blocks of a device. Inputs and hyper-parameters lie side by
     side behind the state, outputs behind them, and share bytes with nothing.
 
     **Why.** With every byte and every order decided here, running a step takes no allocation and no decision.
@@ -88,7 +89,10 @@ def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::Modul
   }];
   let options = [
     Option<"gemmWorkspace", "gemm-workspace", "int64_t", /*default=*/"0",
-           "bytes of the workspace that the library of a GEMM has; 0: none">
+           "bytes of the workspace that the library of a GEMM has; 0: none">,
+    Option<"collectiveBlocks", "collective-blocks", "int64_t", /*default=*/"0",
+           "the most thread blocks that a collective may hold on a device, which it is to begin on before what computes; "
+           "0: nothing is said of either">
   ];
   let dependentDialects = ["::spmd::plan::PlanDialect"];
 }
