@@ -1,6 +1,7 @@
 """Takes one model of the zoo from capture to two ranks, and says how far it came."""
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import subprocess
@@ -68,8 +69,9 @@ def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int =
     batches = zoo.batches(case, max(steps, 1))
     path = folder / f"{optimizer}.step"
     try:
-        package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]],
-                               reference_state="zero_gradient")
+        with zoo.first_of_ties() if case.ties else contextlib.nullcontext():
+            package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]],
+                                   reference_state="zero_gradient")
     except Exception as error:  # whatever it is, it is told
         lines = f"{type(error).__name__}: {error}".splitlines()
         place = [line.strip() for line in lines if line.startswith("  File ")]

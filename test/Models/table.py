@@ -39,7 +39,8 @@ Longformer is given no `attention_mask` here: which way its code goes depends on
 at in each call, and an artifact cannot. It, XLM, Flaubert and BigBird train with masks in `test/Models/test_asking_models.py`; FNet trains, too. Experts
 that are gone through one by one train, too (`lazy_rows.py`): JetMoE's, which cuts rows up by counts, and those of LongcatFlash, DBRX,
 OpenAI's privacy filter and `experts_implementation="eager"`, loops over masks; all rows are done at once, as grouped
-products (`test/Python/test_rows_by_values.py`).
+products (`test/Python/test_rows_by_values.py`). Where scores are equal (ties), eager was asked to take the first of them, as a
+compiled step does. PhiMoE draws its experts at random while it trains: it was compared in `eval()`.
 
 {passed} of {total} pass, {failed} fail{missing}.
 

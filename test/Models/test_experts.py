@@ -2,6 +2,7 @@
 group by group (`grouped_mm`). Compiled for ranks, nothing is sorted, and each rank keeps its own tokens."""
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -37,6 +38,18 @@ def capture(name: str, folder: Path, dtype: torch.dtype = torch.float32) -> tupl
 def test_trains_like_eager(name: str, tmp_path: Path) -> None:
     case, step = capture(name, tmp_path)
     pipeline.train(step, case, 2, rtol=1e-4)
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("name", ["AfmoeForCausalLM (ties)", "DeepseekV32ForCausalLM (ties)"])
+def test_first_of_ties(name: str, tmp_path: Path) -> None:
+    """Scores that are equal: eager, which is asked to take the first of them, is followed; as it comes, it takes others."""
+    case = zoo.find(name)
+    step = pipeline.capture(case, tmp_path, "sgd")
+    pipeline.train(step, case, 2, rtol=1e-5)
+    step = pipeline.capture(dataclasses.replace(case, ties=False), tmp_path, "sgd")
+    with pytest.raises(pipeline.StageError, match="differs from its reference"):
+        pipeline.train(step, case, 2, rtol=1e-5)
 
 
 @pytest.mark.sample(2)

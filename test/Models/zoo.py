@@ -5,8 +5,10 @@ class of its blocks. Dropout is off, but for one of them.
 """
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any, Callable
+import unittest.mock
+from typing import Any, Callable, Iterator
 
 import torch
 
@@ -23,6 +25,8 @@ class Case:
     block: str
     #: What tells it from another case of the same class.
     kind: str = ""
+    #: Some of the values that topk chooses from are equal, so that eager is asked to take the first of them.
+    ties: bool = False
     #: A factor on all initial matrices: most models start with weights so small that a wrong gradient hardly shows.
     scale: float = 4.0
 
@@ -123,6 +127,10 @@ VIT = dict(hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermedi
 def decoder(name: str, block: str, config: str = "", batch: Callable = causal, **options: Any) -> Case:
     config = config or name.replace("ForCausalLM", "Config")
     return Case(name, config, {**LLAMA, **options}, batch, block)
+
+
+def tied(name: str, block: str, **options: Any) -> Case:
+    return dataclasses.replace(decoder(name, block, **options), kind="ties", ties=True)
 
 
 def encoder(name: str, config: str, block: str, batch: Callable = masked, **options: Any) -> Case:
@@ -230,6 +238,11 @@ CASES = [
         vocab_size=VOCABULARY, d_model=16, n_heads=4, n_layers=2, max_seq_len=24, pad_token_id=0,
         attn_config=dict(kv_n_heads=2, clip_qkv=8.0, rope_theta=10000.0),
         ffn_config=dict(ffn_hidden_size=24, moe_num_experts=4, moe_top_k=2)), causal, "DbrxBlock"),
+    # A router that begins with zeros, and attention to the keys whose scores behind a ReLU are the largest.
+    tied("AfmoeForCausalLM", "AfmoeDecoderLayer", **{**EXPERTS, "num_shared_experts": 1, "head_dim": 8, "sliding_window": 4,
+                                                     "num_dense_layers": 1}),
+    *(tied(f"{name}ForCausalLM", f"{name}DecoderLayer", **{**EXPERTS, **SHARED, **LATENT, "index_topk": 4, "index_head_dim": 8,
+                                                           "index_n_heads": 2}) for name in ("DeepseekV32", "GlmMoeDsa")),
     # Experts that are modules of their own, in loops over those that are hit.
     Case("SwitchTransformersForConditionalGeneration", "SwitchTransformersConfig", {
         **T5, "num_decoder_layers": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 3,
@@ -307,6 +320,21 @@ CASES = [
         embedding_size=8, hidden_sizes=[8, 12], depths=[1, 1], layer_type="basic", num_labels=3), pictures,
         "ResNetBasicLayer"),
 ]
+
+
+@contextlib.contextmanager
+def first_of_ties() -> Iterator[None]:
+    """PyTorch does not say which of equal values topk takes; a compiled step takes the first ones. In here eager does, too."""
+    topk = torch.topk
+
+    def first(tensor, k, dim=-1, largest=True, sorted=True):
+        if isinstance(tensor, torch._subclasses.FakeTensor):
+            return topk(tensor, k, dim, largest, sorted)
+        places = tensor.detach().sort(dim=dim, descending=largest, stable=True).indices.narrow(dim, 0, k)
+        return torch.return_types.topk((tensor.gather(dim, places), places))
+
+    with unittest.mock.patch.object(torch, "topk", first), unittest.mock.patch.object(torch.Tensor, "topk", first):
+        yield
 
 
 def label(case: Case) -> str:
