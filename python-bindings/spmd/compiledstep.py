@@ -560,7 +560,11 @@ class CompiledStep(CompiledFunction):
 
 def _state(call: StepCall, gradients: frozenset[int]) -> dict[str, str]:
     """What the processes of a job must call a step with alike, as text."""
-    state = {"the number of tensors": str(len(call.batch)), "the default dtype": str(torch.get_default_dtype())}
+    state = {}
+    if call.takings:
+        taken = [f"{values} value{'s' * (values != 1)}{' and the end' * ends}" for values, ends in (t.count for t in call.takings)]
+        state["what the step takes of its iterators"] = ", ".join(taken)
+    state |= {"the number of tensors": str(len(call.batch)), "the default dtype": str(torch.get_default_dtype())}
     if gradients:
         names = [name for name, parameter in call.model.named_parameters() if id(parameter) in gradients]
         state["which parameters have a gradient"] = f"{len(gradients)} ({', '.join(names)})"

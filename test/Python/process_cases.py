@@ -283,6 +283,69 @@ def loaded():
     return {"losses": losses, "same": float(again) == losses[-1], "bias": bias.tobytes().hex()}
 
 
+class Taker:
+    """Takes its microbatches by itself, as many as it says."""
+
+    def __init__(self, **options):
+        torch.manual_seed(3)
+        self.model, self.microbatches = Net(), 2
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=0.02)
+        self.step = spmd.compile(self.take, ranks=RANKS if WORLD == 1 else None, **options)
+
+    def take(self, data):
+        total = torch.zeros(())
+        for _ in range(self.microbatches):
+            x, y = next(data)
+            loss = F.cross_entropy(self.model(x), y) / self.microbatches
+            loss.backward()
+            total += loss.detach()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+        return total
+
+
+def taken(count, whole=False, first=0):
+    """An iterator over this process's rows; the last two batches are smaller."""
+    for number in range(first, first + count):
+        both = batch(number, 8 if number < first + count - 2 else 4)
+        yield both if whole else rows(*both)
+
+
+def takes():
+    """Microbatches from an iterator: own rows of either view, the whole batch, a number of them that changes, and an end in the
+    middle of a step."""
+    result = {}
+    for view, how in (("global", "rows"), ("local", "rows"), ("global", "global")):
+        taker = Taker(view=view, batch=how)
+        data = taken(7, how == "global")
+        losses = [taker.step(data).item() for _ in range(2)]
+        taker.microbatches = 1
+        losses.append(taker.step(data).item())
+        taker.microbatches = 3
+        ended = raised(lambda: taker.step(data))
+        losses += [taker.step(taken(3, how == "global", 20)).item() for _ in range(2)]
+        result[f"{view} {how}"] = {"losses": losses, "ended": ended, "left": len(list(data)), "compiles": taker.step.compiles,
+                                   "bits": bits(taker.model)}
+    return result
+
+
+def takes_apart():
+    """One process has fewer batches than the other, or takes fewer, or batches of another form."""
+    taker = Taker()
+    losses, said = [taker.step(taken(2)).item()], {}
+    data = taken(3 if RANK == 1 else 4)
+    losses.append(taker.step(data).item())
+    said["end"] = raised(lambda: taker.step(data))
+    losses.append(taker.step(taken(2, first=9)).item())
+    taker.microbatches = 1 if RANK == 1 else 2
+    said["count"] = raised(lambda: taker.step(taken(2)))
+    taker.microbatches = 2
+    losses.append(taker.step(taken(2, first=9)).item())
+    said["form"] = raised(lambda: taker.step(iter([(x, y, 1) if RANK == 1 else (x, y) for x, y in taken(2)])))
+    losses.append(taker.step(taken(2, first=9)).item())
+    return {"said": said, "losses": losses}
+
+
 def raised(body):
     try:
         body()

@@ -162,6 +162,21 @@ def test_batches_of_several_sizes(tmp_path):
     assert 'cure: batch="global", where every process passes the whole batch; or view="local"' in said[0]["filled up"]
 
 
+def test_batches_from_iterators(tmp_path):
+    """The bits of threads; what the processes' iterators do not give alike is refused on both, and training goes on."""
+    expected = run_alone(tmp_path / "threads", 2, ["takes"])["takes"]
+    found = run_processes(tmp_path / "processes", 2, ["takes", "takes_apart"])
+    assert [result["takes"] for result in found] == [expected] * 2
+    assert all(result["ended"] == "StopIteration: " and result["left"] == 0 for result in expected.values())
+    first, second = (result["takes_apart"] for result in found)
+    assert first == second
+    same = "; every process must call the step with the same"
+    assert first["said"] == {
+        "end": f"ValueError: what the step takes of its iterators is 1 value and the end on rank 1 and 2 values on rank 0{same}",
+        "count": f"ValueError: what the step takes of its iterators is 0 values on rank 1 and 2 values on rank 0{same}",
+        "form": f"ValueError: argument 'data.0.2' is 1 on rank 1 and None on rank 0{same}"}
+
+
 def test_equal_rows_are_told(tmp_path):
     first, second = run_processes(tmp_path / "two", 2, ["warned"])
     assert first["warned"][0].startswith("all 2 processes give the same rows of the first batch") and not second["warned"]
