@@ -74,7 +74,7 @@ private:
   void countReads(const Roots &roots);
   void emitScalars(const Roots &roots);
   void emitPoint(const Roots &roots, Scope &scope, unsigned part);
-  void emitAccess(const Roots &roots, ArrayRef<ReduceOp> reduces);
+  SmallVector<Value> emitAccesses(const Roots &roots, ArrayRef<ReduceOp> reduces, ValueRange inits);
   Value getOnlyPosition(const Roots &roots) const;
   void assumeElsewhere(const Roots &roots, Scope &scope);
 
@@ -519,33 +519,53 @@ void GroupSkeleton::assumeElsewhere(const Roots &roots, Scope &scope) {
     }
 }
 
-/// An access of a row that is a loop. Most are not where the one position is that the body asks for, and need not ask.
-void GroupSkeleton::emitAccess(const Roots &roots, ArrayRef<ReduceOp> reduces) {
-  Scope scope;
-  Value only = getOnlyPosition(roots);
-  if (!only || width == 1)
-    return emitPoint(roots, scope, 0);
-  loadPart(roots, scope, /*withColumns=*/true);
-  SmallVector<Value> before, after;
-  for (ReduceOp reduce : reduces)
-    before.push_back(running[reduce].front());
-  auto emit = [&](bool isElsewhere) {
-    for (auto [reduce, value] : llvm::zip_equal(reduces, before))
-      running[reduce] = {value};
-    Scope known = scope;
-    if (isElsewhere)
-      assumeElsewhere(roots, known);
-    emitPoint(roots, known, 0);
-    SmallVector<Value> sums;
-    for (ReduceOp reduce : reduces)
-      sums.push_back(running[reduce].front());
-    return sums;
+/// A thread's accesses of a row that is a loop, two in flight. Most are not where the one position is that the body
+/// asks for, and need not ask.
+SmallVector<Value> GroupSkeleton::emitAccesses(const Roots &roots, ArrayRef<ReduceOp> reduces, ValueRange inits) {
+  int64_t items = dims[*laneDim] / width, step = group * width;
+  Value only = width > 1 ? getOnlyPosition(roots) : Value();
+  auto emitTurn = [&](Value first, int64_t accesses, ValueRange before) {
+    SmallVector<Value> places;
+    SmallVector<Scope> loaded(accesses);
+    Value isHere;
+    for (int64_t access = 0; access < accesses; ++access) {
+      places.push_back(b.add(first, access * step));
+      position[*laneDim] = places.back();
+      loadPart(roots, loaded[access], /*withColumns=*/true);
+      if (!only)
+        continue;
+      Value distance = b.sub(getValue(only, 1, loaded[access]), places.back());
+      Value isIn = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, distance, b.i64(width));
+      isHere = isHere ? Value(arith::OrIOp::create(b, isHere, isIn)) : isIn;
+    }
+    auto emit = [&](bool isElsewhere) {
+      for (auto [reduce, value] : llvm::zip_equal(reduces, before))
+        running[reduce] = {value};
+      for (int64_t access = 0; access < accesses; ++access) {
+        position[*laneDim] = places[access];
+        Scope known = loaded[access];
+        if (isElsewhere)
+          assumeElsewhere(roots, known);
+        emitPoint(roots, known, 0);
+      }
+      SmallVector<Value> after;
+      for (ReduceOp reduce : reduces)
+        after.push_back(running[reduce].front());
+      return after;
+    };
+    return only ? b.chooseValues(isHere, [&] { return emit(false); }, [&] { return emit(true); }) : emit(false);
   };
-  Value distance = b.sub(getValue(only, 1, scope), position[*laneDim]);
-  Value isHere = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, distance, b.i64(width));
-  after = b.chooseValues(isHere, [&] { return emit(false); }, [&] { return emit(true); });
-  for (auto [reduce, value] : llvm::zip_equal(reduces, after))
-    running[reduce] = {value};
+  // All threads have the first `paired` accesses, a multiple of two; some of them more.
+  int64_t paired = items / group / 2 * 2;
+  Value first = b.mul(member, width);
+  SmallVector<Value> sums(inits);
+  if (paired)
+    sums = b.loop(first, b.add(first, paired * step), 2 * step, sums,
+                  [&](Value i, ValueRange values) { return emitTurn(i, 2, values); });
+  if (paired * group == items)
+    return sums;
+  return b.loop(b.add(first, paired * step), b.i64(dims[*laneDim]), step, sums,
+                [&](Value i, ValueRange values) { return emitTurn(i, 1, values); });
 }
 
 /// Goes to part `part` of the row.
@@ -661,16 +681,7 @@ void GroupSkeleton::emitShared(const Roots &roots, const Roots &later) {
       wide.push_back(running[reduce].front());
   } else {
     countReads(roots);
-    wide = b.loop(b.mul(member, width), b.i64(dims[*laneDim]), group * width, inits, [&](Value i, ValueRange values) {
-      for (auto [reduce, value] : llvm::zip_equal(reduces, values))
-        running[reduce] = {value};
-      position[*laneDim] = i;
-      emitAccess(roots, reduces);
-      SmallVector<Value> out;
-      for (ReduceOp reduce : reduces)
-        out.push_back(running[reduce].front());
-      return out;
-    });
+    wide = emitAccesses(roots, reduces, inits);
   }
   position[*laneDim] = Value();
 
