@@ -58,6 +58,11 @@ KINDS = {
         ("test_movement.test_scatter_many(256, 60, 16, 1.0)", PART),    # lists that are full
         ("test_movement.test_scatter_many(5000, 40, 12, 0.02)", PARTS), # more hits than the list of a block holds
     ],
+    "groups of rows": [
+        ("test_movement.test_grouped_gemm(5, 3, 7, 2, False)", WHOLE),
+        ("test_movement.test_grouped_gemm(5, 3, 7, 2, True)", WHOLE),
+        ("test_movement.test_grouped_outer(5, 3, 7, 2)", WHOLE),
+    ],
     "sort": [
         ("test_movement.test_sort(5, 33, np.float32, False)", WHOLE),
         ("test_movement.test_sort(6, 64, np.int64, True)", WHOLE),

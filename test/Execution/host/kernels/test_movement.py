@@ -96,7 +96,7 @@ def groups_of(rows, count):
     """Groups in any order, some of them without rows, some rows of no group."""
     groups = np.random.default_rng([rows, count]).integers(0, count, rows)
     groups[groups == count // 2] = 0
-    groups[0], groups[-1] = -1, count
+    groups[0], groups[1] = -1, count
     return groups
 
 
