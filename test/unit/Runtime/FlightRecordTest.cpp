@@ -58,6 +58,13 @@ TEST_F(FlightRecords, HasNothingToSayOfAnExecutorThatIsGone) {
   EXPECT_EQ(recorder.text(), "");
 }
 
+TEST_F(FlightRecords, NamesTheStepThatARankIsIn) {
+  executor.where[0].step = 5; // as the executor counts
+  recorder.follow(executor, artifact, 12, 7);
+  (void)recorder.report(Status::failed("a rank ended"));
+  EXPECT_EQ(recorder.text().find("rank 0, step 10: compute: 1 of "), 0u) << recorder.text();
+}
+
 TEST_F(FlightRecords, SaysWhyARecordCannotBeWritten) {
   recorder.setFolder("/nowhere/at/all", RanksHere::all(1));
   recorder.follow(executor, artifact, 0, 0);
