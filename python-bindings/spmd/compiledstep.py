@@ -285,6 +285,8 @@ class CompiledStep(CompiledFunction):
                                                   or self._live.trains_other(self._current.held.now()))
         gradients = with_gradient([*call.model.parameters(), *call.optimizers.parameters])
         need = Need(key, options, structure, gradients, call.batch, self._live is None, restarts, None)
+        for program in self._programs if self.view == "global" else []:  # with a local view what calls have left is not read
+            program.note_what_stands_in_places()
         if not restarts:  # a program on the state that is there first
             programs = sorted(self._programs, key=lambda p: p.home is not self._live.trainer)
             need.program = next((p for p in programs if p.serves(need)), None)

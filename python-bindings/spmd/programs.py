@@ -18,7 +18,7 @@ from .capture.host_state import NUMBERS
 from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .capture.scheduled import option_names
-from .capture.left_values import Table, leave
+from .capture.left_values import Table, leave, note_values
 from .capture.surroundings import surroundings
 from .capture.trace import Output
 from .runtime import Trainer
@@ -102,6 +102,19 @@ class Program:
             and (self.sizes is not None or other.sizes is None) \
             and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
             and self._held_key == other._held_key and are_alike(self.baked, other.baked)
+
+    def note_what_stands_in_places(self) -> None:
+        """What others have put where the step leaves something, as the forward of an evaluation does, is as what an earlier call
+        has left there: its form counts, unless the step reads it."""
+        places = [left for left in self.package.left if isinstance(left.value, Output)]
+        if places:
+            state = whole(self.call.model, self.held)
+            own = {*map(id, state.parameters()), *map(id, state.buffers()), *(id(t) for _, t in self.held.tensors.values())}
+            modules = dict(named_modules(self.call.model, state))
+            for left in places:
+                value = (left.owner.entries if isinstance(left.owner, Table) else vars(modules[left.owner])).get(left.key)
+                if isinstance(value, torch.Tensor) and id(value) not in own:
+                    note_values(value)
 
     def leave(self, value: Callable[[Output], Any], size: OneSize) -> None:
         """Puts what the step leaves in attributes and in entries of dicts there, and appends what it appends."""

@@ -248,3 +248,39 @@ def test_an_attribute_that_is_there_before_on_a_librarys_module() -> None:
         for path, name in (("", "last"), ("body", "aux"), ("head", "seen")):
             found, want = (getattr(model.get_submodule(path), name) for model in (ours, eager))
             torch.testing.assert_close(found, want.detach(), msg=lambda text, name=name: f"{name}: {text}")
+
+
+class Evaluated(Trainer):
+    """Its forward leaves a loss on the model, in evaluations too, which eager does."""
+
+    def train_step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        self.forward(x, y)
+        loss = self.model.last_loss * (1 + 0.1 * self.mean if self.what == "read" else 1)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        self.mean = 0.9 * self.mean + 0.1 * loss.detach() if self.what == "read" else loss.detach()
+        return loss
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> None:
+        self.model.last_loss = F.mse_loss(self.model(x), y)
+
+
+@pytest.mark.parametrize("what", ["overwrite", "read"])
+def test_what_others_put_in_its_place(what: str) -> None:
+    """As nanoGPT's and llama2.c's evaluations do, however many there are; also a value that the step reads."""
+    losses = {}
+    for compiled in (False, True):
+        trainer = Evaluated(what)
+        trainer.mean = torch.zeros(())
+        step = spmd.compile(trainer.train_step, ranks=2) if compiled else trainer.train_step
+        losses[compiled] = []
+        for number in range(2 * CALLS):
+            if number % 2:
+                with torch.no_grad():
+                    trainer.forward(*batch(number))
+                losses[compiled].append(trainer.model.last_loss.item())
+                trainer.mean = torch.full((), float(number))
+            losses[compiled].append(step(*batch(number)).item())
+    assert losses[True] == pytest.approx(losses[False], rel=1e-5)
+    assert step.compiles <= 3
