@@ -59,9 +59,12 @@ def told(output: str, errors: str) -> str:
     return "; ".join([*lines[max(at, 0):at + 1], *context, *apart])
 
 
-def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int = 3) -> Path:
+def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int = 3, dtype: torch.dtype = torch.float32) -> Path:
     """The step package of a case: AdamW and clipping as people train, or plain SGD, which hides nothing."""
-    model = zoo.build(case)
+    model = zoo.build(case).to(dtype)
+    for name, module in model.named_modules():
+        if name.split(".")[-1] == case.in_f32:
+            module.float()
     if optimizer == "adamw":
         step, made = zoo.train_step, torch.optim.AdamW(model.parameters(), lr=1e-3)
     else:
@@ -104,11 +107,21 @@ def count(local: Path) -> Collectives:
                        len(re.findall(r"spmd\.all_reduce_start", text)), len(re.findall(r"spmd\.shard_unit @", text)))
 
 
-def train(step: Path, case: zoo.Case, ranks: int, rtol: float = 1e-3) -> None:
+def train(step: Path, case: zoo.Case, ranks: int, rtol: float = 1e-3, target: str = "host") -> None:
     """Compiles, and trains as many steps as were recorded, against eager PyTorch."""
     artifact = step.with_suffix(f".{ranks}.spmd")
-    run("compile", find_tool("spmd-compile"), step, "-o", artifact, f"--ranks={ranks}", f"--policy=class:{case.block}")
+    run("compile", find_tool("spmd-compile"), step, "-o", artifact, f"--ranks={ranks}", f"--policy=class:{case.block}",
+        f"--target={target}")
     run("train", find_tool("spmd-run"), artifact, "--check", "--quiet", f"--rtol={rtol}")
+
+
+def check_elsewhere(case: zoo.Case, target: str, dtype: torch.dtype, ranks: int = 2) -> str:
+    """Trains in a type, for a target, against eager PyTorch: three steps, of which emulated GPUs take one."""
+    with tempfile.TemporaryDirectory() as folder:
+        steps = 1 if target.startswith("emulate") else 3
+        step = capture(case, Path(folder), "sgd", steps, dtype)
+        train(step, case, ranks, 1e-4 if dtype is torch.float32 else 2.0**-5, target)
+        return f"{dtype} on {target}"
 
 
 def check(case: zoo.Case, ranks: int = 2) -> str:

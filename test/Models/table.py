@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import functools
 import multiprocessing
 import multiprocessing.connection
 import os
@@ -34,7 +35,7 @@ and line.
 
 Mixtures of experts are as their configs come, with transformers' `grouped_mm`, which sorts tokens by expert; compiled
 for ranks nothing is sorted, and each rank keeps its own tokens (`spmd-unsort-rows`; `test/Models/test_experts.py` trains
-them in f32, two of them in bf16, one on the emulated GPU). So are torchtitan's (`test/Python/test_grouped_products.py`).
+them in f32, some in bf16 and on the emulated GPU; `scripts/coverage-models --dtype=bfloat16 --target=emulate:sm_90` all of them). So are torchtitan's (`test/Python/test_grouped_products.py`).
 Longformer is given no `attention_mask` here: which way its code goes depends on a mask's values, which `spmd.compile` looks
 at in each call, and an artifact cannot. It, XLM, Flaubert and BigBird train with masks in `test/Models/test_asking_models.py`; FNet trains, too. Experts
 that are gone through one by one train, too (`lazy_rows.py`): JetMoE's, which cuts rows up by counts, and those of LongcatFlash, DBRX,
@@ -64,24 +65,25 @@ the losses of the first steps differ by less than 1e-4 of themselves. Kept is no
 PASS, FAIL = "equal, trains: ", "**fails** in "
 
 
-def work(name: str, result: multiprocessing.connection.Connection) -> None:
+def work(name: str, elsewhere: tuple, result: multiprocessing.connection.Connection) -> None:
     """In a process of its own, and a process group, which the time limit ends."""
     os.setsid()
     torch.set_num_threads(1)
     try:
-        result.send((True, pipeline.check(zoo.find(name))))
+        case = zoo.find(name)
+        result.send((True, pipeline.check_elsewhere(case, *elsewhere) if elsewhere else pipeline.check(case)))
     except pipeline.StageError as error:
         result.send((False, f"{error.stage}: {error}"))
     except Exception as error:  # the model's own
         result.send((False, f"PyTorch itself: {type(error).__name__}: {error}".splitlines()[0]))
 
 
-def check_one(name: str) -> tuple[bool, str]:
+def check_one(name: str, elsewhere: tuple = ()) -> tuple[bool, str]:
     """Whether a case passes, and what its collectives are or which op stopped it."""
     # Forked: PyTorch and transformers are imported once.
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(name, sender))
+    process = context.Process(target=work, args=(name, elsewhere, sender))
     process.start()
     sender.close()
     multiprocessing.connection.wait([receiver, process.sentinel], TIME_LIMIT)
@@ -119,7 +121,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="coverage-models", description=__doc__)
     parser.add_argument("names", nargs="*", help="classes (default: all)")
     parser.add_argument("--write", action="store_true", help=f"write the rows of these classes in {DOCUMENT.name}")
+    parser.add_argument("--target", help="trains for this target instead, beside eager, and writes no row")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16"), help="in this type")
     arguments = parser.parse_args()
+    elsewhere = (arguments.target or "host", getattr(torch, arguments.dtype or "float32"))
+    elsewhere = elsewhere if arguments.target or arguments.dtype else ()
+    if elsewhere and arguments.write:
+        parser.error("--write does not go with --target and --dtype")
     known = [zoo.label(case) for case in zoo.CASES]
     for name in arguments.names:
         if name not in known:
@@ -127,7 +135,7 @@ def main() -> int:
     names = arguments.names or known
     rows, passed = written() if arguments.names else {}, 0
     with concurrent.futures.ThreadPoolExecutor(max(2, os.cpu_count() or 2)) as pool:
-        for name, (good, text) in zip(names, pool.map(check_one, names)):
+        for name, (good, text) in zip(names, pool.map(functools.partial(check_one, elsewhere=elsewhere), names)):
             print(f"{'pass' if good else 'fail'}  {name}: {text}", flush=True)
             passed += good
             rows[name] = (PASS if good else FAIL) + text.replace("|", "\\|")

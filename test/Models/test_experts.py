@@ -59,6 +59,15 @@ def test_trains_in_bf16(name: str, tmp_path: Path) -> None:
     pipeline.train(step, case, 2, rtol=2.0**-5)
 
 
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("dtype, target", [(torch.bfloat16, "host"), (torch.float32, "emulate:sm_90"),
+                                           (torch.bfloat16, "emulate:sm_90")])
+@pytest.mark.parametrize("name", ["SwitchTransformersForConditionalGeneration", "GraniteMoeHybridForCausalLM"])
+def test_trains_elsewhere(name: str, dtype: torch.dtype, target: str) -> None:
+    """A sample of what `scripts/coverage-models --dtype --target` tries with all mixtures."""
+    pipeline.check_elsewhere(zoo.find(name), target, dtype)
+
+
 @pytest.mark.parametrize("name", ["Qwen2MoeForCausalLM", "DeepseekV3ForCausalLM"])
 def test_tokens_stay_where_they_are(name: str, tmp_path: Path) -> None:
     """In float64 the same on ranks that divide the batch and that do not; gathers are those of parameters alone, once

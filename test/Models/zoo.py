@@ -27,6 +27,8 @@ class Case:
     kind: str = ""
     #: Some of the values that topk chooses from are equal, so that eager is asked to take the first of them.
     ties: bool = False
+    #: A module that is in f32 in a model of any type: its forward would cast it.
+    in_f32: str = ""
     #: A factor on all initial matrices: most models start with weights so small that a wrong gradient hardly shows.
     scale: float = 4.0
 
@@ -220,11 +222,11 @@ CASES = [
         "SolarOpen": dict(**SHARED, head_dim=8)}.items()),
     decoder("AriaTextForCausalLM", "AriaTextDecoderLayer", moe_num_experts=4, moe_topk=2, head_dim=8, intermediate_size=24),
     decoder("GraniteMoeHybridForCausalLM", "GraniteMoeHybridDecoderLayer", num_local_experts=4, num_experts_per_tok=2,
-            shared_intermediate_size=20, layer_types=["mamba", "attention"], mamba_n_heads=4, mamba_d_head=8,
+            intermediate_size=24, shared_intermediate_size=20, layer_types=["mamba", "attention"], mamba_n_heads=4, mamba_d_head=8,
             mamba_d_state=4, mamba_n_groups=1, mamba_chunk_size=4),
     decoder("JambaForCausalLM", "JambaMambaDecoderLayer", num_experts=4, num_experts_per_tok=2, attn_layer_period=2,
             attn_layer_offset=1, expert_layer_period=2, expert_layer_offset=1, mamba_d_state=4, mamba_d_conv=4,
-            mamba_expand=2, mamba_dt_rank=4, use_mamba_kernels=False),
+            intermediate_size=24, mamba_expand=2, mamba_dt_rank=4, use_mamba_kernels=False),
     decoder("LongcatFlashForCausalLM", "LongcatFlashDecoderLayer", ffn_hidden_size=20, expert_ffn_hidden_size=24,
             moe_topk=2, n_routed_experts=4, zero_expert_num=2, num_layers=1, head_dim=8, **LATENT),
     decoder("NemotronHForCausalLM", "NemotronHBlock", n_routed_experts=4, num_experts_per_tok=2, moe_intermediate_size=24,
@@ -246,10 +248,11 @@ CASES = [
     # Experts that are modules of their own, in loops over those that are hit.
     Case("SwitchTransformersForConditionalGeneration", "SwitchTransformersConfig", {
         **T5, "num_decoder_layers": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 3,
-        "router_jitter_noise": 0.0}, translated, "SwitchTransformersBlock", scale=1.0),
+        "router_jitter_noise": 0.0}, translated, "SwitchTransformersBlock", in_f32="classifier", scale=1.0),
     Case("NllbMoeForConditionalGeneration", "NllbMoeConfig", {
         **BART, "encoder_sparse_step": 2, "decoder_sparse_step": 2, "num_experts": 3, "moe_token_dropout": 0.0,
-        "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "scale_embedding": False}, translated, "NllbMoeEncoderLayer"),
+        "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "scale_embedding": False}, translated, "NllbMoeEncoderLayer",
+        in_f32="classifier"),
     Case("FalconForCausalLM", "FalconConfig", dict(
         vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, hidden_dropout=0.0,
         attention_dropout=0.0, bos_token_id=1, eos_token_id=2), causal, "FalconDecoderLayer"),
