@@ -56,9 +56,9 @@ the losses of the first steps differ by less than 1e-4 of themselves. Kept is no
 
 | program | what changes |
 | --- | --- |
-| nanoGPT `train.py`, llama2.c `train.py` | the loop's body from `for micro_step` to `optimizer.zero_grad()` becomes a function with a decorator, which is given the microbatches; autocast, `GradScaler`, clipping and `raw_model.last_loss` stay |
+| nanoGPT `train.py`, llama2.c `train.py` | the loop's body from `for micro_step` to `optimizer.zero_grad()` becomes a function with a decorator, which is given a list of the microbatches (the prefetch of the next one goes before its call) and returns `loss`; autocast, `GradScaler`, clipping and `raw_model.last_loss` stay |
 | minGPT `Trainer.run` | from `logits, self.loss = model(x, y)` to `self.optimizer.step()` becomes a method with a decorator |
-| PyTorch's examples: word language model (Transformer, LSTM, GRU, RNN, tied; with and without an optimizer), language translation, mnist, mnist_rnn, forward-forward, vae, dcgan, gat, super resolution, regression, fast neural style, time sequence prediction (with Adam) | the loop's body becomes a function with a decorator that returns the losses; `.item()` and printing stay outside of it |
+| PyTorch's examples: word language model (Transformer, LSTM, GRU, RNN, tied; with and without an optimizer), language translation, mnist, mnist_rnn, forward-forward, vae, dcgan, gat, super resolution, regression, fast neural style, time sequence prediction (with Adam) | the loop's body becomes a function with a decorator that returns the losses; `.item()` and printing stay outside of it. The word language model's hidden state is an argument and a result, None for the Transformer |
 | PyTorch's example gcn | the same, and features and adjacency are dense: `to_dense()` |
 | torchtitan 0.2.2, Llama 3 and DeepSeek V3 | `Trainer.train_step` gets a decorator, and ends before `# log metrics` with `return loss, grad_norm`; `self.lr_schedulers.step()`, `lr = …` and what logs go behind its call in `train()`. `OptimizersContainer`, `next(data_iterator)`, microbatches, autocast and the hook that balances experts stay. `indices_padding_wrapper`, a Triton kernel that pads groups for `torch._grouped_mm`, gives what it wraps; eager, to be compared with on a CPU, needs `torch.histc` of floats |
 """
