@@ -164,7 +164,7 @@ LogicalResult Lockstep::checkReplicas(Value value, const PerRank &tensors) {
   auto sharding = dyn_cast_or_null<ShardingAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
   if (!sharding)
     return success();
-  if (sharding.getStates().size() != 1 && sharding.getStates().size() != mesh.numDataAxes()) {
+  if (sharding.getStates().size() > mesh.numDataAxes()) {
     mlir::emitError(value.getLoc()) << "the type " << value.getType() << " has states for "
                                     << sharding.getStates().size() << " mesh axes, the mesh has " << mesh.numDataAxes();
     return failure();

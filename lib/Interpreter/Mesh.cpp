@@ -70,7 +70,8 @@ SmallVector<SmallVector<int64_t>> Mesh::groups(ArrayAttr over) const {
 }
 
 SmallVector<SmallVector<int64_t>> Mesh::groupsOfState(int64_t index, size_t count) const {
-  return count == 1 ? groups(llvm::to_vector(llvm::seq<int64_t>(0, numDataAxes()))) : groups(index);
+  int64_t end = index + 1 == static_cast<int64_t>(count) ? numDataAxes() : index + 1;
+  return groups(llvm::to_vector(llvm::seq<int64_t>(index, end)));
 }
 
 SmallVector<SmallVector<int64_t>> Mesh::groups(int64_t axis) const { return groups(ArrayRef<int64_t>(axis)); }

@@ -195,10 +195,6 @@ Status units::resolveOptions(UnitOptions &options, const Mesh &mesh, const std::
                   std::to_string(ranks) + " ranks" + (mesh.hasTwoAxes() ? " of the axis shard" : ""));
     if (*group == ranks)
       group = UnitOptions::kReshard;
-    else if (mesh.hasTwoAxes())
-      return fail("reshard_after_forward is " + std::to_string(*group) +
-                  " on a mesh of two axes, which would need a third; "
-                  "use true or false, or a mesh of one axis");
   }
   return Status::success();
 }

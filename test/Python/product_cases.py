@@ -124,11 +124,14 @@ class Program(NamedTuple):
 PROGRAMS = {"whole": Program(whole_step), "microbatches": Program(microbatches), "begins": Program(micro_step, (False,)),
             "adds": Program(micro_step, (False,), True), "ends": Program(micro_step, (True,), True)}
 
-MESHES = ("shard:1", "shard:2", "shard:3", "shard:4", "shard:8", "replicate:2,shard:2", "replicate:2,shard:3")
+MESHES = ("shard:1", "shard:2", "shard:3", "shard:4", "shard:8", "replicate:2,shard:2", "replicate:2,shard:3",
+          "replicate:2,shard:4")
 
 
 def modes_of(mesh: str) -> list[tuple[str, ...]]:
     """Options of spmd-compile: every mode that a mesh has, and every size of groups to reshard to."""
+    if mesh == "replicate:2,shard:4":  # for the groups alone
+        return [("--mode=hybrid", "--reshard-after-forward=2")]
     modes = [("--mode=fully_shard",), ("--mode=shard_grad_op",), ("--mode=shard_optimizer",), ("--mode=replicate",),
              ("--mode=default", "--memory-budget=200kB"), ("--mode=default", "--memory-budget=1GB")]
     if "replicate" in mesh:

@@ -31,8 +31,8 @@ struct Mesh {
   /// The ranks in groups that differ in the coordinates of `over` (names of
   /// axes) only; within a group ordered row-major by these.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups(mlir::ArrayAttr over) const;
-  /// The ranks among which state `index` of a value's `count` says how they have it: of one state alone, all that have
-  /// different rows of the batch.
+  /// The ranks among which state `index` of a value's `count` says how they have it: those along the axis of its
+  /// number, and of the last state along all data axes that are left.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groupsOfState(int64_t index, size_t count) const;
   /// The same for one axis, by number.
   llvm::SmallVector<llvm::SmallVector<int64_t>> groups(int64_t axis) const;

@@ -44,21 +44,24 @@ static std::pair<Value, Type> getSent(AllGatherOp gather) {
   return {narrow ? narrow.getSelf() : gather.getInput(), gather.getType()};
 }
 
-/// A rank's piece of what its group has, of `whole`.
-static RankedTensorType getPieceType(RankedTensorType whole, int64_t group) {
+/// A rank's piece of what its group has, of `whole`: along the other of `axes` groups have the same.
+static RankedTensorType getPieceType(RankedTensorType whole, int64_t group, size_t axes) {
   SmallVector<int64_t> shape{whole.getDimSize(0) / group};
   Attribute encoding;
-  if (whole.getEncoding())
-    encoding = ShardingAttr::get(whole.getContext(), whole.getShape(), {AxisState::replicated(), AxisState::owned()});
+  if (whole.getEncoding()) {
+    SmallVector<AxisState> states(axes, AxisState::replicated());
+    states.back() = AxisState::owned();
+    encoding = ShardingAttr::get(whole.getContext(), whole.getShape(), states);
+  }
   return RankedTensorType::get(shape, whole.getElementType(), encoding);
 }
 
 /// The piece that a rank keeps of what `gather` has gathered until `again`, cut when forward has read it.
-static Value keepPiece(AllGatherOp gather, AllGatherOp again, ArrayAttr axes, int64_t group) {
+static Value keepPiece(AllGatherOp gather, AllGatherOp again, MeshOp mesh, ArrayAttr axes, int64_t group) {
   Operation *last = getLastReader(gather);
   OpBuilder builder(gather);
   builder.setInsertionPointAfter(last && last->isBeforeInBlock(again) ? last : gather);
-  RankedTensorType type = getPieceType(typeOf(gather), group);
+  RankedTensorType type = getPieceType(typeOf(gather), group, mesh.getDataAxes().size());
   auto piece = SliceOp::create(builder, gather.getLoc(), type, gather.getResult(), gather.getMeshAttr(), axes,
                                builder.getI64IntegerAttr(0), builder.getI64IntegerAttr(1),
                                builder.getI64IntegerAttr(type.getDimSize(0)));
@@ -98,7 +101,7 @@ LogicalResult ReshardToGroupsPass::runOnStep(func::FuncOp step) {
       auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(gather, gather.getMeshAttr());
       ArrayAttr axes = ArrayAttr::get(&getContext(), mesh.getDataAxes().getValue().take_back());
       if (!last->piece)
-        last->piece = keepPiece(last->gather, gather, axes, *unit.getReshardGroup());
+        last->piece = keepPiece(last->gather, gather, mesh, axes, *unit.getReshardGroup());
       gatherWithinGroup(gather, last->piece, axes);
     }
   }

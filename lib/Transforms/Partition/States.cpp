@@ -65,11 +65,15 @@ std::optional<AxisState> mapThroughView(ArrayRef<int64_t> from, const AxisState 
 std::optional<AxisState> getState(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   auto sharding = tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
-  if (!sharding || sharding.getStates().empty() || sharding.getStates().size() > 2)
+  if (!sharding || sharding.getStates().empty() || sharding.getStates().size() > 3)
     return std::nullopt;
   AxisState state = sharding.getStates().back();
-  if (sharding.getStates().size() == 2) {
-    AxisState first = sharding.getStates().front();
+  AxisState first = sharding.getStates().front();
+  // A piece that ranks have within their group, and each group of each row.
+  if (sharding.getStates().size() == 3 &&
+      (!first.isReplicated() || !sharding.getStates()[1].isReplicated() || !state.isOwned()))
+    return std::nullopt;
+  if (sharding.getStates().size() > 1) {
     bool isSum = first == AxisState::partial(ReduceKind::sum);
     // What all have is written as one state, and a value that is cut along one axis alone is none of ours.
     if ((!first.isReplicated() && !isSum) || !(state.isOwned() || state.isPartial()))

@@ -10,6 +10,7 @@
 // Of two axes over which the batch is cut a value's state is one of all ranks together, or one of the
 // second axis alone, where units are cut, while the first has the same everywhere
 // (or sums that are still to be added up): AxisState::outer.
+// Units that are cut along groups and what these are of count as cut along one axis, of both.
 // What it is on a tensor axis no state says: [Note: the tensor axis].
 // `p`, the place of the rank inside the dimension, is what keeps a batch dimension
 // sharded through views that merge it with a dimension before it ([T,B,C] to

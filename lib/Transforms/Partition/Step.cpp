@@ -34,19 +34,20 @@ LogicalResult Step::readUnits(ModuleOp module) {
     return module.emitError("must have one spmd.mesh; run "
                             "spmd-assign-shard-units before partition");
   mesh = *meshes.begin();
-  if (axes().empty() || axes().size() > 2)
-    return mesh.emitOpError() << "has " << axes().size()
-                              << (mesh.getTensorAxis() ? " axes beside the tensor axis" : " axes")
-                              << ", partition knows one, and two: ranks that have the same, and ranks that share it";
+  if (axes().empty() || axes().size() > 3)
+    return mesh.emitOpError()
+           << "has " << axes().size() << (mesh.getTensorAxis() ? " axes beside the tensor axis" : " axes")
+           << ", partition knows one to three: ranks that have the same, and ranks that share it, in "
+              "groups or not";
   ranks = mesh.getNumDataRanks();
   ArrayRef<Attribute> names = axes().getValue();
-  // The axes of a mesh of two are ranks that have the same and ranks that share it, or ranks that all share it and
-  // groups of them.
-  bool isOne = names.size() == 1 || isSharedByAll(module, mesh);
-  shardAxes = isOne ? axes() : ArrayAttr::get(mesh.getContext(), names.take_back());
+  // Ranks that share a unit are those along the last axis, or in groups along the last two; along an axis before these
+  // they have the same.
+  size_t shared = names.size() == 3 || isSharedByAll(module, mesh) ? std::min<size_t>(names.size(), 2) : 1;
+  shardAxes = ArrayAttr::get(mesh.getContext(), names.take_back(shared));
   shardRanks = mesh.getNumRanks(shardAxes);
-  if (!isOne)
-    replicateAxes = ArrayAttr::get(mesh.getContext(), names.take_front());
+  if (shared < names.size())
+    replicateAxes = ArrayAttr::get(mesh.getContext(), names.drop_back(shared));
   for (auto op : module.getOps<ShardUnitOp>()) {
     ArrayAttr expected = op.isSharded() ? shardAxes : axes();
     if (op.getAxes() != expected)

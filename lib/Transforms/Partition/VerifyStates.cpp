@@ -25,7 +25,8 @@ using spmd::aten::ShardingRule;
 
 namespace {
 
-/// Ranks that meet: all over which the batch is cut, or those along one of two such axes, or along the tensor axis.
+/// Ranks that meet: all over which the batch is cut, or those that share units or groups of them, those of other rows,
+/// or those along the tensor axis.
 enum class Group { all, inner, outer, tensor };
 
 class Verifier {
@@ -71,7 +72,7 @@ LogicalResult Verifier::verifyTypes(Operation *op, TypeRange types) {
     std::optional<AxisState> state = getState(type);
     // A chunk is one axis's, so that of two axes both have to be named; but for those of all axes.
     if (!state || (numAxes == 1 && state->outer != AxisState::Outer::same) ||
-        (numAxes == 2 && !hasSharedUnits && state->isOwned() && state->outer == AxisState::Outer::same))
+        (numAxes > 1 && !hasSharedUnits && state->isOwned() && state->outer == AxisState::Outer::same))
       return error(op) << "has type " << type << ", which says no sharding for the mesh";
   }
   return success();
@@ -86,9 +87,10 @@ FailureOr<Group> Verifier::verifyGroup(Operation *op, ArrayAttr axes) {
     ArrayRef<Attribute> names = mesh.getDataAxes().getValue();
     if (axes.getValue() == names)
       return Group::all;
-    if (names.size() == 2 && axes.getValue() == names.take_back())
-      return Group::inner;
-    if (names.size() == 2 && axes.getValue() == names.take_front())
+    for (size_t shared = 1; shared < names.size(); ++shared)
+      if (axes.getValue() == names.take_back(shared))
+        return Group::inner;
+    if (names.size() > 1 && axes.getValue() == names.take_front())
       return Group::outer;
     return error(op) << "is on axes " << axes << ", the mesh has " << mesh.getAxisNames();
   }
@@ -165,6 +167,11 @@ static Conversion getConversion(Operation *op, Group group, unsigned index, Type
       .Default([](Operation *) -> Conversion { return {false, false}; });
 }
 
+static int64_t getRanksAlong(Operation *op) {
+  auto mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, op->getAttrOfType<FlatSymbolRefAttr>("mesh"));
+  return mesh ? mesh.getNumRanks(op->getAttrOfType<ArrayAttr>("axes")) : 1;
+}
+
 /// 3
 LogicalResult Verifier::verifyConversion(Operation *op) {
   SmallVector<Type> received;
@@ -188,6 +195,13 @@ LogicalResult Verifier::verifyConversion(Operation *op) {
     if (getState(from)->isVarying())
       llvm::TypeSwitch<Operation *>(op).Case<AllGatherOp, AllGatherStartOp>(
           [&](auto gather) { shape[gather.getDim()] = gather.getPre() * gather.getTotal(); });
+    // A chunk is that of a rank along these axes, and of no more or fewer.
+    bool isOfChunks = isa<SliceOp, AllGatherOp, AllGatherStartOp, ReduceScatterOp, ReduceScatterStartOp>(op);
+    for (Type type : {from, to})
+      if (isOfChunks && *group != Group::tensor && getState(type)->isOwned() &&
+          getState(type)->chunk * getRanksAlong(op) != getGlobalShape(type).front())
+        return error(op) << "has a chunk of " << getState(type)->chunk << " of " << getGlobalShape(type).front()
+                         << " elements on axes of " << getRanksAlong(op) << " ranks";
     if (!conversion.fromOk || !conversion.toOk || ArrayRef<int64_t>(shape) != getGlobalShape(to))
       return error(op) << "makes " << getState(to)->str() << " from " << getState(from)->str();
   }

@@ -226,14 +226,14 @@ static UnitMode getMode(units::Mode mode) {
 /// A mesh that nobody named has the axis "data". Where parameters are kept over groups of ranks, a group is an axis.
 void AssignShardUnitsPass::createMesh(OpBuilder &builder) {
   SmallVector<int64_t> sizes;
+  if (arranged.hasTwoAxes()) {
+    axes.push_back("replicate");
+    sizes.push_back(arranged.replicate);
+  }
   if (group) {
-    axes = {"outer", "inner"};
-    sizes = {arranged.shard / group, group};
+    axes.append({"outer", "inner"});
+    sizes.append({arranged.shard / group, group});
   } else {
-    if (arranged.hasTwoAxes()) {
-      axes.push_back("replicate");
-      sizes.push_back(arranged.replicate);
-    }
     axes.push_back(arranged.hasTwoAxes() || !mesh.empty() ? "shard" : "data");
     sizes.push_back(arranged.shard);
   }
@@ -270,7 +270,7 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
     auto op = ShardUnitOp::create(
         builder, getOperation().getLoc(), builder.getStringAttr("unit" + std::to_string(numUnits++)),
         builder.getArrayAttr(modules), FlatSymbolRefAttr::get(builder.getContext(), "mesh"),
-        builder.getStrArrayAttr(isWhole || group ? ArrayRef(axes) : ArrayRef(axes).take_back()),
+        builder.getStrArrayAttr(isWhole ? ArrayRef(axes) : ArrayRef(axes).take_back(group ? 2 : 1)),
         UnitModeAttr::get(builder.getContext(), getMode(*options.mode)),
         reshard == units::UnitOptions::kKeep ? UnitAttr() : builder.getUnitAttr(), layout,
         isGroup && !isWhole ? builder.getI64IntegerAttr(reshard) : IntegerAttr(),

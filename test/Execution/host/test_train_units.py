@@ -181,8 +181,8 @@ def test_units_that_keep_parameters_over_groups(tmp_path) -> None:
     ({"reshard_after_forward": 3}, [], "unit 'h.0': reshard_after_forward is 3, expected a factor of the 4 ranks"),
     ({"reshard_after_forward": 2}, ["--ranks=8", "--reshard-after-forward=4"],
      r"unit '\(root\)': reshard_after_forward is 4, and 2 of unit 'h.0'; the units of a step reshard to groups of one size"),
-    ({"reshard_after_forward": 2}, ["--mesh=replicate:2,shard:4"],
-     "unit 'h.0': reshard_after_forward is 2 on a mesh of two axes, which would need a third; use true or false"),
+    ({"reshard_after_forward": 8}, ["--mesh=replicate:2,shard:4"],
+     "unit 'h.0': reshard_after_forward is 8, expected a factor of the 4 ranks of the axis shard"),
     ({}, ["--reshard-after-forward=0"], "--reshard-after-forward=0: expected true, false, or a number of ranks"),
     ({}, ["--reshard-after-forward=yes"], "--reshard-after-forward=yes: expected true, false, or a number of ranks")])
 def test_groups_that_cannot_be(options: dict, more: list[str], error: str, tmp_path) -> None:

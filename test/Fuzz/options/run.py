@@ -76,14 +76,16 @@ def make(seed: int) -> Case:
         family = MEGATRON[step.split("-")[0]]
         if tensor != 2 and step in CAPTURED:  # of two heads
             family = family[:2]
+        if step in CAPTURED and rng.random() < 0.4:
+            family = (*family, "embed.weight=shard(0)", *rng.sample(("head.*=shard(0)",), rng.random() < 0.7))
         chosen = family if rng.random() < 0.85 else rng.sample(PLACED, rng.randint(1, 4))
         words["override-placements"] = ",".join(chosen)
     elif rng.random() < 0.02:
         words["override-placements"] = rng.choice(PLACED)
     some("mode", 0.5, "fully_shard", "shard_grad_op", "shard_optimizer", "replicate", "hybrid" if rows > 1 else "fully_shard", "default")
-    groups = [str(n) for n in range(2, shard) if shard % n == 0 and rows == 1] * 3
+    groups = [str(n) for n in range(2, shard) if shard % n == 0] * 3
     some("reshard-after-forward", 0.35, "true", "false", "1", *groups, *rng.sample(("0", "-1", "5"), rng.random() < 0.1))
-    some("accumulate", 0.3, "sharded", "unsharded", "unsharded")
+    some("accumulate", 0.3, "sharded", "unsharded", "unsharded", *rng.sample(("scattered",), rows > 1))
     some("precision", 0.25, "reduce=bf16", "reduce=f32", "reduce=f16", *rng.sample(("param=bf16", "output=f32"), rng.random() < 0.1))
     some("prefetch", 0.2, "0", "1")
     some("view", 0.1 if tensor == 1 else 0.01, "local")

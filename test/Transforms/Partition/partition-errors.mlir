@@ -23,8 +23,8 @@ module {
 // -----
 
 module {
-  // expected-error @+1 {{has 3 axes, partition knows one, and two}}
-  spmd.mesh @mesh ["data" = 2, "model" = 2, "more" = 2]
+  // expected-error @+1 {{has 4 axes, partition knows one to three}}
+  spmd.mesh @mesh ["data" = 2, "model" = 2, "more" = 2, "most" = 2]
   func.func @step() {
     return
   }

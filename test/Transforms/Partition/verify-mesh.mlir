@@ -95,3 +95,23 @@ func.func @step(%p: tensor<256xf32, #chunk> {spmd.arg = #spmd.shard<@unit0, "par
   return
 }
 }
+
+// -----
+
+// Of three axes, the last two of which are groups: a piece is a rank's within its group, a chunk a rank's of its row.
+#chunk = #spmd.sharding<global = [512], [replicated, owned]>
+#piece = #spmd.sharding<global = [512], [replicated, replicated, owned]>
+#flat = #spmd.sharding<global = [512], [replicated]>
+module {
+spmd.mesh @mesh ["replicate" = 2, "outer" = 2, "inner" = 2]
+spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["outer", "inner"] fully_shard reshard_after_forward layout #spmd.flat<f32, padded = 512, [
+  #spmd.segment<"w", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>]> {reshard_group = 2 : i64}
+func.func @step(%p: tensor<128xf32, #chunk> {spmd.arg = #spmd.shard<@unit0, "param">}) {
+  %w = spmd.all_gather %p on @mesh ["outer", "inner"] unit @unit0 dim 0 pre 1 total 512 {spmd.segment = 0} : tensor<128xf32, #chunk> -> tensor<512xf32, #flat>
+  %piece = spmd.slice %w on @mesh ["inner"] dim 0 pre 1 chunk 256 {spmd.segment = 0} : tensor<512xf32, #flat> -> tensor<256xf32, #piece>
+  %again = spmd.all_gather %piece on @mesh ["inner"] unit @unit0 dim 0 pre 1 total 512 {spmd.segment = 1} : tensor<256xf32, #piece> -> tensor<512xf32, #flat>
+  // expected-error @+1 {{has a chunk of 256 of 512 elements on axes of 4 ranks}}
+  %more = spmd.all_gather %piece on @mesh ["outer", "inner"] unit @unit0 dim 0 pre 1 total 512 {spmd.segment = 1} : tensor<256xf32, #piece> -> tensor<512xf32, #flat>
+  return
+}
+}

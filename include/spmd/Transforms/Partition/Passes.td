@@ -282,12 +282,13 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
     Checks, on the program between spmd-partition and spmd-strip-sharding:
 
     1. every tensor has a `#spmd.sharding` for the mesh: one state of all ranks, or on
-       two axes that of a chunk, or of what is partial along the second axis, with what
-       holds along the first;
+       several axes that of a chunk, or of what is partial along those on which units
+       are cut, with what holds along the one before;
     2. no partial value reaches an op that is not linear in it, partial operands of
        one op have one kind, and a multilinear op has at most one;
     3. collectives start from the state they need and give the one they make, on the
-       axes of that state, and the reduce kind is the partial kind;
+       axes of that state, whose ranks' chunks make the buffer, and the reduce kind is
+       the partial kind;
     4. a dimension of a result is sharded only where an operand's dimension of the
        same factor is;
     5. a contraction over padded rows has the neutral element in them;
