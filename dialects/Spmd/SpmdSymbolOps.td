@@ -18,7 +18,9 @@ def Spmd_MeshOp : Spmd_Op<"mesh", [Symbol]> {
   let description = [{
     `spmd.mesh @mesh ["data" = 4]`: 4 ranks. The rank number is row-major in the axes.
     Of two axes, `["replicate" = 2, "shard" = 4]`, units are cut along the second and
-    the same along the first; the batch is cut over all ranks.
+    the same along the first; the batch is cut over all ranks. Where what forward has
+    gathered is kept within groups, `["outer" = 2, "inner" = 2]` stand in place of the
+    axis along which units are cut, also behind `"replicate"`.
 
     `spmd.mesh @mesh ["shard" = 4, "tensor" = 2] tensor "tensor"`: the last axis is one
     of another kind. Along it ranks have the same rows of the batch, and parts of those
