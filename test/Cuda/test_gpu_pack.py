@@ -95,5 +95,6 @@ def test_what_the_sanitizer_finds_fails(pack, tmp_path) -> None:
     code, text, report = run(pack, tmp_path / "r.json", "--models=off", "--cases=off",
                              PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert code == 1 and "memcheck: nothing found" in text and "a race" in text, text
-    assert list(report["sanitizer"]) == ["memcheck", "initcheck", "synccheck", "racecheck"]
+    assert list(report["sanitizer"]) == [f"gpt2-nano-{dtype}-1, {tool}" for dtype in ("f32", "bf16")
+                                         for tool in ("memcheck", "initcheck", "synccheck", "racecheck")]
     assert all("--steps=1 " in line for line in (tmp_path / "compute-sanitizer.log").read_text().splitlines())

@@ -17,7 +17,7 @@ public:
 
   void configure(PipelineOptions &options) const override {
     // GEMMs are those of CPUs, kernels and collectives those of the GPU, which has no kernels for what its GEMMs give.
-    options.targetEpilogues = "bias,residual,bias_gradient";
+    options.targetEpilogues = "bias,residual";
     options.epilogueDtypes = "f32";
     options.reductionBlocks = getReductionBlocks(chip);
     options.fewerLaunches = options.sumNorms = options.clampIndices = true;

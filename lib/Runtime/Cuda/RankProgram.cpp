@@ -2,6 +2,7 @@
 
 #include "RankProgram.h"
 
+#include "GemmParts.h"
 #include "spmd/Runtime/Core/Operation.h"
 #include "spmd/Runtime/Train/CheckIndex.h"
 
@@ -66,13 +67,8 @@ Status RankProgram::resolve(const std::vector<Collective> &calls,
     Status status;
     if (const auto *kernel = command.as<KernelCommand>())
       status = resolveKernel(item, kernel->symbol, kernels, coordinates);
-    if (const auto *gemm = command.as<GemmCommand>(); gemm && gemm->shape.m && gemm->shape.n && gemm->shape.batch) {
-      Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, command, item.addresses);
-      if (made)
-        item.gemm = std::move(*made);
-      else
-        status = made.error();
-    }
+    if (const auto *gemm = command.as<GemmCommand>(); gemm && gemm->shape.m && gemm->shape.n && gemm->shape.batch)
+      status = makeGemms(item);
     if (const auto *collective = command.as<CollectiveCommand>()) {
       item.call = &calls[id];
       item.communicator = &groups[static_cast<size_t>(collective->communicator)]->endpoint(number);
@@ -164,6 +160,16 @@ Status RankProgram::makeStreams() {
   return Status::success();
 }
 
+Status RankProgram::makeGemms(Item &item) {
+  for (const GemmPart &part : splitGemm({*item.command, item.addresses})) {
+    Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, part.command, part.addresses);
+    if (!made)
+      return made.error();
+    item.gemms.push_back(std::move(*made));
+  }
+  return Status::success();
+}
+
 Status RankProgram::resolveKernel(Item &item, const std::string &symbol, const CudaKernels &kernels,
                                   const std::vector<int64_t> &coordinates) {
   const CudaKernel *kernel = kernels.find(symbol);
@@ -248,7 +254,12 @@ Status RankProgram::issueItem(Item &item, Recording recording) {
         SPMD_CUDA_TRY(d, cuLaunchKernelEx, &item.config, item.kernel, item.parameters.data(), nullptr);
         return Status::success();
       },
-      [&](const GemmCommand &) { return item.gemm ? item.gemm->issue(stream) : Status::success(); },
+      [&](const GemmCommand &) {
+        Status status;
+        for (size_t i = 0; i < item.gemms.size() && status.ok(); ++i)
+          status = item.gemms[i]->issue(stream);
+        return status;
+      },
       [&](const CollectiveCommand &) {
         CudaStream *on = streams[static_cast<size_t>(command.stream)].stream.get();
         unsigned whenever = recording.isCapturing ? kEventRecordExternal : 0;

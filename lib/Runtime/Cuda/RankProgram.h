@@ -99,7 +99,8 @@ private:
     LaunchConfig config = {};
     std::vector<uint64_t> values;
     std::vector<void *> parameters;
-    std::unique_ptr<CublasGemm> gemm;
+    /// Issued one after the other [Note: parts of GEMMs].
+    std::vector<std::unique_ptr<CublasGemm>> gemms;
     const Collective *call = nullptr;
     Communicator *communicator = nullptr;
     Event awaited = nullptr; ///< of a wait
@@ -115,6 +116,7 @@ private:
   Status resolve(const std::vector<Collective> &calls, const std::vector<std::unique_ptr<CommunicatorGroup>> &groups,
                  bool isTimed);
   Status makeStreams();
+  Status makeGemms(Item &item);
   Status resolveKernel(Item &item, const std::string &symbol, const CudaKernels &kernels,
                        const std::vector<int64_t> &coordinates);
   Status issueAll(const Fault &fault, const AbortState *abort, Recording recording);
