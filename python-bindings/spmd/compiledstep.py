@@ -223,6 +223,8 @@ class CompiledStep(CompiledFunction):
         if self.check_finite or size.rows is not None or not trainer.outputs:
             return None
         is_on_device = trainer.device_of(batch) is not None
+        if is_on_device and trainer.collectives:  # where ranks fail together, nothing may be given of their step
+            return None
         is_kept = not (package.written or size.left or package.grown) \
             and all(trainer.steps_kept(n) > 1 for n in range(len(trainer.outputs)))
         if not (is_on_device or is_kept) or trainer.looks_at_rows:

@@ -112,6 +112,7 @@ class Slot:
                 trainer.read(*key, out=to_numpy(tensor)[0])
             else:
                 trainer.copy_tensor(*key, tensor)
+                torch.cuda.current_stream(tensor.device).synchronize()  # other streams and threads may use it next
             if not tensor.is_inference():  # autograd must know that values saved for a backward are gone
                 torch.autograd.graph.increment_version(tensor)
 

@@ -112,6 +112,8 @@ class Program:
             own = {*map(id, state.parameters()), *map(id, state.buffers()), *(id(t) for _, t in self.held.tensors.values())}
             modules = dict(named_modules(self.call.model, state))
             for left in places:
+                if not isinstance(left.owner, Table) and left.owner not in modules:
+                    continue  # the model has lost it: another program will be made
                 value = (left.owner.entries if isinstance(left.owner, Table) else vars(modules[left.owner])).get(left.key)
                 if isinstance(value, torch.Tensor) and id(value) not in own:
                     note_values(value)

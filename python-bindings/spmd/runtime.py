@@ -300,7 +300,7 @@ class Trainer:
         the latest step."""
         place = devices.place_of(out)
         return place is not None and place == (self._own_place()[0].kind, self._own_place()[0].number) \
-            and self.is_tensor_whole(state, name) and not self.looks_at_rows
+            and self.is_tensor_whole(state, name) and not (self.looks_at_rows or self.collectives)
 
     def device_of(self, batch: Sequence[Any]) -> Any:
         """The GPU of a batch's torch tensors, where the one rank of this process computes on it: there a step's outputs
@@ -309,11 +309,11 @@ class Trainer:
         return None if device is None or self._own_place()[0].kind == devices.HOST else device
 
     def torch_results(self, batch: Sequence[Any]) -> tuple[list[Any], Any]:
-        """The outputs of the latest step as torch tensors, and where: on the GPU of the batch, of which it is not waited
-        for, else on the host."""
+        """The outputs of the latest step as torch tensors, and where: on the GPU of the batch, else on the host. It is not
+        waited for on a GPU, unless ranks meet in it: a step in which one of them failed must give nothing."""
         device = self.device_of(batch)
-        if device is None:
-            return [to_torch(array, info.dtype) for array, info in zip(self.results(), self.outputs)], None
+        if device is None or self.collectives:
+            return [to_torch(array, info.dtype).to(device or "cpu") for array, info in zip(self.results(), self.outputs)], device
         torch, tensors = sys.modules["torch"], []
         for number, info in enumerate(self.outputs):
             if self.is_output_whole(number):

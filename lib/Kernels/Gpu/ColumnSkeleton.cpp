@@ -140,6 +140,10 @@ bool hasFewColumns(ClusterOp op, const Device &device) {
   // Sums first, then what is made of them.
   ClusterSchedule schedule(op);
   unsigned number = nest.front() - op.getParallel();
+  constexpr int64_t kMostBytes = 8 * sizeof(double); // of a thread's sum
+  int64_t sums = llvm::count_if(schedule.getRoots(), [](const auto &root) { return static_cast<bool>(root.reduce); });
+  if (sums * kThreads * kMostBytes > device.sharedBytesPerBlock)
+    return false;
   return llvm::all_of(schedule.getRoots(), [&](const ClusterSchedule::Root &root) {
     bool isSum = static_cast<bool>(root.reduce);
     return root.dims.test(nest.front()) == isSum && (!isSum || root.stage[number] == 0);

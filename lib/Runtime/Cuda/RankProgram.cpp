@@ -161,12 +161,24 @@ Status RankProgram::makeStreams() {
 }
 
 Status RankProgram::makeGemms(Item &item) {
-  for (const GemmPart &part : splitGemm({*item.command, item.addresses})) {
+  std::vector<GemmPart> parts = splitGemm({*item.command, item.addresses});
+  Status status;
+  for (const GemmPart &part : parts) {
     Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, part.command, part.addresses);
-    if (!made)
-      return made.error();
+    if (!made) {
+      status = made.error();
+      break;
+    }
     item.gemms.push_back(std::move(*made));
   }
+  if (status.ok() || parts.size() == 1)
+    return status;
+  // The library has no algorithm for one of them.
+  item.gemms.clear();
+  Expected<std::unique_ptr<CublasGemm>> whole = CublasGemm::make(*context, *item.command, item.addresses);
+  if (!whole)
+    return whole.error();
+  item.gemms.push_back(std::move(*whole));
   return Status::success();
 }
 

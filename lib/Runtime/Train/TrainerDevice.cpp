@@ -16,6 +16,8 @@ template <typename Body>
 Status Trainer::copyOnDevice(const std::string &what, CallerStream stream, const Body &body) const {
   if (!content->shared->failure.ok())
     return content->shared->failure;
+  if (content->shared->abort.isRaised()) // of a step that nobody has waited for yet
+    return content->shared->abort.status();
   if (content->ranks.count != 1)
     return Status::badInput(what + " cannot be copied on a device: " + std::to_string(content->ranks.count) +
                             " ranks of this process have one each; read it to the host");

@@ -96,6 +96,25 @@ def read_chains(kernels):
     return chains
 
 
+def read_rows(library):
+    """{symbol: of each argument how many elements of its rows are there and where the next row begins, or None} of a
+    library of kernels (docs/artifact-format.md, spmd_kernel_table)."""
+    table = ctypes.string_at(ctypes.addressof(ctypes.c_char.in_dll(library, "spmd_kernel_table"))).decode()
+    rows = {}
+    for symbol, _, *arguments in map(str.split, table.splitlines()):
+        fields = [argument.split(":") for argument in arguments]
+        rows[symbol] = [tuple(map(int, field[3].split("/"))) if len(field) > 3 else None for field in fields]
+    return rows
+
+
+def without_padding(content, rows, name):
+    """The bytes of a result of element type `name` that kernels write."""
+    if rows is None:
+        return content
+    size = np.dtype(host.DTYPES[name]).itemsize
+    return np.ascontiguousarray(content.reshape(-1, rows[1] * size)[:, :rows[0] * size]).reshape(-1)
+
+
 class Step:
     """The memory of a rank before the first step of a package, and the step's commands."""
 
@@ -178,6 +197,7 @@ def compare_step(package, emulated, artifact, kernels):
     libraries = [os.path.join(folder, f"kernels.{CPU}.so") for folder in (emulated, artifact)]
     on_gpu, on_cpu = Library(libraries[0]), ctypes.CDLL(libraries[1])
     on_gpu.library.spmd_emulation_configure(1, 0, 0)
+    rows = read_rows(on_cpu)
     launches = same = 0
     for number, command in enumerate(step.plan["commands"]):
         if command["op"] == "gemm":
@@ -190,7 +210,7 @@ def compare_step(package, emulated, artifact, kernels):
 
             def launch(library, trips):
                 host._call(getattr(library, symbol), arguments, (0,), 0, trips)
-                return [arguments[i].copy() for i in written]
+                return [without_padding(arguments[i].copy(), rows[symbol][i], types[symbol][i]) for i in written]
 
             emulated = launch(on_gpu.library, command["parallel"])
             if message := on_gpu.library.spmd_emulation_error():

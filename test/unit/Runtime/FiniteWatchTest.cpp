@@ -37,6 +37,25 @@ TEST_F(FiniteWatchOfRows, PaddingIsNobodys) {
   EXPECT_EQ(look(1, ""), "");
 }
 
+TEST_F(FiniteWatchOfRows, WhatAGemmGivesBesides) {
+  std::array<float, 8> other = {1, 2, 3, kNan, 5, 6, 7, kNan};
+  Ref write{0, 0, {}, 32, Access::Write};
+  Command &command = plan.commands[1];
+  command.refs.push_back(write);
+  for (bool isPreActivation : {true, false}) {
+    GemmShape &shape = command.as<GemmCommand>()->shape;
+    shape.preActivation = isPreActivation ? 3 : -1, shape.biasGradient = isPreActivation ? -1 : 3;
+    shape.biasGradientOf = isPreActivation ? GemmOperand::None : GemmOperand::B; // 3 sums
+    for (bool isFinite : {true, false}) {
+      other[2] = isFinite ? 3 : kNan;
+      FiniteWatch watch(plan);
+      std::array<void *, 4> pointers = {rows.data(), rows.data(), rows.data(), other.data()};
+      watch.look(1, 0, pointers.data());
+      EXPECT_EQ(watch.describe().ok(), isFinite);
+    }
+  }
+}
+
 TEST_F(FiniteWatchOfRows, ElementsAreLookedAt) {
   expectContains(look(0, "k0 1 r:f32:32 w:f32:32\n"), "the first nan is of command 0");
   rows[6] = std::numeric_limits<float>::infinity();
