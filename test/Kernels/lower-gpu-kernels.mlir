@@ -37,10 +37,11 @@
 // CHECK-NOT: gpu.barrier
 // CHECK-COUNT-3: llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<1>
 
-// A sum over rows: each thread adds four columns up, in the order of the rows; no thread needs another.
+// A sum over rows of few columns: each thread adds four columns up over a piece of the rows, and pieces meet once.
 // CHECK-LABEL: gpu.func @k2(
-// CHECK-SAME: known_block_size = array<i32: 32, 1, 1>, known_grid_size = array<i32: 6, 1, 1>
+// CHECK-SAME: known_block_size = array<i32: 256, 1, 1>, known_grid_size = array<i32: 24, 1, 1>
 // CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<4xf32>)
+// CHECK: gpu.barrier
 // CHECK-NOT: gpu.barrier
 // CHECK: llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<1>
 
@@ -55,7 +56,7 @@
 
 // A row of odd length starts anywhere: one element at a time, in a loop whose last step some threads leave out.
 // CHECK-LABEL: gpu.func @k4(
-// CHECK-SAME: known_block_size = array<i32: 1024, 1, 1>, known_grid_size = array<i32: 512, 1, 1>
+// CHECK-SAME: known_block_size = array<i32: 544, 1, 1>, known_grid_size = array<i32: 512, 1, 1>
 // CHECK-NOT: vector<4xf32>
 // CHECK: scf.for
 func.func @f(%x: tensor<512x768xf32>, %w: tensor<512xf32>, %y: tensor<768x512xf32>, %z: tensor<512x50257xf32>)
