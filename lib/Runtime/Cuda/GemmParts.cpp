@@ -7,30 +7,12 @@ namespace spmd::runtime::cuda {
 /// Elements of 2 bytes in what fast algorithms load at once.
 static constexpr int64_t kVector = 8;
 
-/// Moves the matrices that have a dim to its element number `at`.
-static void moveRows(GemmPart &part, int64_t at) {
-  const GemmShape &g = part.command.as<GemmCommand>()->shape;
-  Address size = static_cast<Address>(sizeOf(part.command.as<GemmCommand>()->dtype));
-  part.addresses[0] += static_cast<Address>(g.transA ? at : at * g.lda) * size;
-  for (int32_t ref : {2, g.residual, g.preActivation})
-    if (ref >= 0)
-      part.addresses[static_cast<size_t>(ref)] += static_cast<Address>(at * g.ldc) * size;
-}
+static GemmShape &shapeOf(GemmPart &part) { return part.command.as<GemmCommand>()->shape; }
 
-static void moveColumns(GemmPart &part, int64_t at) {
-  const GemmShape &g = part.command.as<GemmCommand>()->shape;
-  Address size = static_cast<Address>(sizeOf(part.command.as<GemmCommand>()->dtype));
-  part.addresses[1] += static_cast<Address>(g.transB ? at * g.ldb : at) * size;
-  for (int32_t ref : {2, g.residual, g.preActivation, g.bias})
-    if (ref >= 0)
-      part.addresses[static_cast<size_t>(ref)] += static_cast<Address>(at) * size;
-}
-
-static void moveTerms(GemmPart &part, int64_t at) {
-  const GemmShape &g = part.command.as<GemmCommand>()->shape;
-  Address size = static_cast<Address>(sizeOf(part.command.as<GemmCommand>()->dtype));
-  part.addresses[0] += static_cast<Address>(g.transA ? at * g.lda : at) * size;
-  part.addresses[1] += static_cast<Address>(g.transB ? at : at * g.ldb) * size;
+/// Moves where a reference begins, if there is one, by elements of 2 bytes.
+static void move(GemmPart &part, int32_t ref, int64_t elements) {
+  if (ref >= 0)
+    part.addresses[static_cast<size_t>(ref)] += static_cast<Address>(2 * elements);
 }
 
 /// Whether every matrix begins, and every row of it, at a multiple of a vector; else the sizes are not what is slow.
@@ -45,40 +27,46 @@ static bool areRowsAligned(const GemmPart &part) {
   return true;
 }
 
-static GemmShape &shapeOf(GemmPart &part) { return part.command.as<GemmCommand>()->shape; }
-
 static void split(GemmPart whole, std::vector<GemmPart> &parts) {
-  const GemmCommand &gemm = *whole.command.as<GemmCommand>();
-  const GemmShape g = gemm.shape;
-  auto isOdd = [](int64_t size) { return size > kVector && size % kVector != 0; };
-  auto multiple = [](int64_t size) { return size / kVector * kVector; };
+  const GemmShape g = shapeOf(whole);
+  bool isBF16 = whole.command.as<GemmCommand>()->dtype == DType::BF16;
   GemmPart rest = whole;
+  auto isOdd = [](int64_t size) { return size > kVector && size % kVector != 0; };
+  // The whole gets the multiple of a vector, the rest what is left, which begins there.
+  auto cut = [&](int64_t GemmSizes::*dim) {
+    int64_t at = g.*dim / kVector * kVector;
+    shapeOf(whole).*dim = at;
+    shapeOf(rest).*dim -= at;
+    return at;
+  };
   if (isOdd(g.n)) {
-    int64_t main = shapeOf(whole).n = multiple(g.n);
-    shapeOf(rest).n -= main;
-    moveColumns(rest, main);
-    split(std::move(whole), parts);
-    parts.push_back(std::move(rest));
+    int64_t at = cut(&GemmSizes::n);
+    move(rest, 1, g.transB ? at * g.ldb : at);
+    for (int32_t ref : {2, g.residual, g.preActivation, g.bias})
+      move(rest, ref, at);
   } else if (g.transA && isOdd(g.m)) {
-    int64_t main = shapeOf(whole).m = multiple(g.m);
-    shapeOf(rest).m -= main;
-    moveRows(rest, main);
-    split(std::move(whole), parts);
-    parts.push_back(std::move(rest));
-  } else if ((!g.transA || g.transB) && isOdd(g.k) && gemm.dtype == DType::BF16 && g.beta == 0 && g.residual < 0) {
+    int64_t at = cut(&GemmSizes::m);
+    move(rest, 0, at);
+    for (int32_t ref : {2, g.residual, g.preActivation})
+      move(rest, ref, at * g.ldc);
+  } else if ((!g.transA || g.transB) && isOdd(g.k) && isBF16 && g.beta == 0 && g.residual < 0) {
     // In f16 the sum of the last products alone might be too large.
-    int64_t main = shapeOf(whole).k = multiple(g.k);
-    shapeOf(whole).beta = 1;
+    int64_t at = cut(&GemmSizes::k);
+    move(rest, 0, g.transA ? at * g.lda : at);
+    move(rest, 1, g.transB ? at : at * g.ldb);
     GemmShape &last = shapeOf(rest);
-    last.k -= main;
     last.activation = Activation::None;
     last.bias = last.preActivation = -1;
-    moveTerms(rest, main);
+    shapeOf(whole).beta = 1;
     parts.push_back(std::move(rest));
     parts.push_back(std::move(whole));
+    return;
   } else {
     parts.push_back(std::move(whole));
+    return;
   }
+  split(std::move(whole), parts);
+  parts.push_back(std::move(rest));
 }
 
 std::vector<GemmPart> splitGemm(GemmPart gemm, double leastFlops) {

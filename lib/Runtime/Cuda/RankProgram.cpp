@@ -71,6 +71,7 @@ Status RankProgram::resolve(const std::vector<Collective> &calls,
       status = makeGemms(item);
     if (const auto *collective = command.as<CollectiveCommand>()) {
       item.call = &calls[id];
+      numSets = kWatched;
       item.communicator = &groups[static_cast<size_t>(collective->communicator)]->endpoint(number);
       for (std::array<OwnEvent, kWatched> *events : {&item.begun, &item.done})
         for (OwnEvent &event : *events)
@@ -161,25 +162,20 @@ Status RankProgram::makeStreams() {
 }
 
 Status RankProgram::makeGemms(Item &item) {
-  std::vector<GemmPart> parts = splitGemm({*item.command, item.addresses});
-  Status status;
-  for (const GemmPart &part : parts) {
-    Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, part.command, part.addresses);
-    if (!made) {
-      status = made.error();
-      break;
+  auto make = [&](const std::vector<GemmPart> &parts) {
+    item.gemms.clear();
+    for (const GemmPart &part : parts) {
+      Expected<std::unique_ptr<CublasGemm>> made = CublasGemm::make(*context, part.command, part.addresses);
+      if (!made)
+        return made.error();
+      item.gemms.push_back(std::move(*made));
     }
-    item.gemms.push_back(std::move(*made));
-  }
-  if (status.ok() || parts.size() == 1)
-    return status;
-  // The library has no algorithm for one of them.
-  item.gemms.clear();
-  Expected<std::unique_ptr<CublasGemm>> whole = CublasGemm::make(*context, *item.command, item.addresses);
-  if (!whole)
-    return whole.error();
-  item.gemms.push_back(std::move(*whole));
-  return Status::success();
+    return Status::success();
+  };
+  GemmPart whole{*item.command, item.addresses};
+  std::vector<GemmPart> parts = splitGemm(whole);
+  Status status = make(parts);
+  return status.ok() || parts.size() == 1 ? status : make({whole}); // the library may have none for a narrow part
 }
 
 Status RankProgram::resolveKernel(Item &item, const std::string &symbol, const CudaKernels &kernels,
@@ -422,7 +418,7 @@ Status RankProgram::issue(uint64_t step, const Fault &fault, const AbortState &a
 Status RankProgram::capture() {
   if (Status status = device->use(); !status.ok())
     return status;
-  for (size_t set = 0; set < (hasCollectives() ? kWatched : 1); ++set)
+  for (size_t set = 0; set < numSets; ++set)
     if (Status status = captureOne(set); !status.ok())
       return status;
   return Status::success();
@@ -454,7 +450,7 @@ Status RankProgram::launch(uint64_t step) {
     return status;
   ProfiledRange range(ranges.profiler, ranges.step);
   latest = static_cast<int64_t>(step);
-  SPMD_CUDA_TRY(device->driver(), cuGraphLaunch, graphs[hasCollectives() ? step % kWatched : 0], device->mainStream());
+  SPMD_CUDA_TRY(device->driver(), cuGraphLaunch, graphs[step % numSets], device->mainStream());
   return Status::success();
 }
 
@@ -470,10 +466,6 @@ Status RankProgram::readBack(uint64_t step, int64_t offset, void *destination, i
     return Status::badInput("an output that is part of the state is read before the next step is issued");
   std::memcpy(destination, ring.outputs(step) + (offset - ring.block().offset), static_cast<size_t>(bytes));
   return Status::success();
-}
-
-bool RankProgram::hasCollectives() const {
-  return std::any_of(items.begin(), items.end(), [](const Item &item) { return item.call != nullptr; });
 }
 
 std::vector<RankProgram::CollectiveState> RankProgram::collectives(uint64_t step) const {

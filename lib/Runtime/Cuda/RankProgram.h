@@ -40,7 +40,7 @@ public:
 
   /// How many steps may be issued before the first of them is done: so many are told apart ([Note: ring] and [Note:
   /// watched]).
-  uint64_t mostInFlight() const { return hasCollectives() ? kWatched : StepRing::kSteps; }
+  uint64_t mostInFlight() const { return numSets == 1 ? StepRing::kSteps : kWatched; }
 
   /// Issues the commands to the streams, after all that the main stream has. The fault, if it is this rank's, happens
   /// on the way.
@@ -125,7 +125,6 @@ private:
   Status issueRecorded(Item &item, const Fault &fault, const AbortState *abort, Recording recording);
   /// A graph that records one set.
   Status captureOne(size_t set);
-  bool hasCollectives() const;
   /// Waits for an item, and brings what it wrote to the host.
   Status lookAt(const Item &item);
   Status inject(const Fault &fault, const Item &item, const AbortState *abort, bool &skips);
@@ -152,7 +151,8 @@ private:
   std::vector<Item> items;
   OwnEvent forked, base;
   StepRing ring;
-  std::array<GraphExec, kWatched> graphs = {}; ///< by set; of a plan without collectives the first
+  size_t numSets = 1;                          ///< of events and graphs: kWatched where the plan has collectives
+  std::array<GraphExec, kWatched> graphs = {}; ///< by set
   FiniteWatch *finite = nullptr;
   OwnPinned seen; ///< as large as what any command writes
   std::atomic<int64_t> latest{-1};  ///< the step that was issued last, or is being issued

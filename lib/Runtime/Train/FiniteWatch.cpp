@@ -54,13 +54,15 @@ void FiniteWatch::look(int32_t id, int64_t rank, void *const *pointers) {
       },
       [&](const GemmCommand &gemm) {
         const GemmShape &shape = gemm.shape;
-        for (int32_t ref : {shape.preActivation, int32_t(2)})
-          for (int64_t row = 0; ref >= 0 && row < shape.batch * shape.m;
-               ++row) { // between rows is what is not the GEMM's
-            int64_t first = row / shape.m * shape.strideC + row % shape.m * shape.ldc;
-            lookAt(static_cast<const char *>(pointers[ref]) + first * sizeOf(gemm.dtype), gemm.dtype, shape.n, id,
-                   rank);
-          }
+        auto lookAtRows = [&](const void *matrix) { // between rows is what is not the GEMM's
+          for (int64_t batch = 0; batch < shape.batch; ++batch)
+            for (int64_t row = 0; row < shape.m; ++row)
+              lookAt(static_cast<const char *>(matrix) + (batch * shape.strideC + row * shape.ldc) * sizeOf(gemm.dtype),
+                     gemm.dtype, shape.n, id, rank);
+        };
+        lookAtRows(pointers[2]);
+        if (shape.preActivation >= 0)
+          lookAtRows(pointers[shape.preActivation]);
         if (shape.biasGradient >= 0)
           lookAt(pointers[shape.biasGradient], gemm.dtype, shape.numBiasGradients(), id, rank);
       },
