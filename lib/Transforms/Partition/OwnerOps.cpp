@@ -1,4 +1,14 @@
 //===- OwnerOps.cpp - pointwise ops on chunks -----------------------------===//
+//
+// [Note: one op for all parameters]
+// A loop over parameters (`p -= lr * p.grad`, gradients that are added to those of the
+// call before) has an op for each of them. On the unit's chunk these are the same op on
+// the same operands, and one of them computes all segments: n ops, and the selects
+// between them, would read the chunk n times. Loops chain, so the operands of the next
+// op are one as well, and so are numbers that a loop computes from the same numbers again.
+// The elements of a segment are computed as before.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Partitioner.h"
 #include "dialects/Aten/AtenView.h"
@@ -25,8 +35,15 @@ bool Partitioner::isOnChunk(Value value) const {
   return carrier != carriers.end() && !carrier->second.isTable;
 }
 
+/// What the value repeats, if that is one number: what backward does with the gradient of a sum.
+static Value getRepeated(Value value) {
+  auto expand = value.getDefiningOp<aten::ExpandOp>();
+  return expand && typeOf(expand.getSelf()).getNumElements() == 1 ? expand.getSelf() : value;
+}
+
 /// An op on chunks reads the value as one number for all elements of `shape`.
 bool Partitioner::isNumber(Value value, ArrayRef<int64_t> shape) const {
+  value = getRepeated(value);
   if (typeOf(value).getShape() != shape)
     return true;
   return shape.empty() && !isOnChunk(value) && !domain.getWanted(value);
@@ -81,14 +98,23 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
   return !scales || partials > 1;
 }
 
+/// The op, or one that was emitted before and is equal, which takes its place.
+Operation *Partitioner::takeFirstOfEqual(Operation *op) {
+  Operation *first = *pointwiseOps.insert(op).first;
+  if (first != op)
+    op->erase();
+  return first;
+}
+
 LogicalResult Partitioner::emitAtHome(Operation *op, Place place) {
   ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
     if (isNumber(operand, shape)) {
       // A chunk has one dimension: [1, 1] would give it two.
-      auto type = typeOf(operand);
-      Value whole = get(operand, AxisState::replicated());
+      Value number = getRepeated(operand);
+      auto type = typeOf(number);
+      Value whole = get(number, AxisState::replicated());
       auto one = RankedTensorType::get({1}, type.getElementType());
       operands.push_back(type.getRank() > 1 ? view(whole, one, AxisState::replicated()) : whole);
       continue;
@@ -106,7 +132,7 @@ LogicalResult Partitioner::emitAtHome(Operation *op, Place place) {
   Value *cast = isa<aten::ToCopyOp>(op) ? &casts[{operands.front(), dtype}] : nullptr;
   Value chunk = cast ? *cast : Value();
   if (!chunk)
-    chunk = cloneOnto(op, operands, type)->getResult(0);
+    chunk = takeFirstOfEqual(cloneOnto(op, operands, type))->getResult(0);
   if (cast)
     *cast = chunk;
   carriers[result] = {chunk, place, false};

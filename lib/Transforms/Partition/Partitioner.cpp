@@ -168,11 +168,12 @@ LogicalResult Partitioner::emitGeneric(Operation *op) {
   if (failed(cast<aten::ShardingOpInterface>(clone).localize(types)))
     return op->emitError() << "'" << op->getName() << "' cannot compute a shard of its result (" << describeSource(loc)
                            << ")";
-  for (auto [old, state, result, type] :
-       llvm::zip_equal(op->getResults(), chosen->results, clone->getResults(), types)) {
+  for (auto [result, type] : llvm::zip_equal(clone->getResults(), types))
     result.setType(type);
+  if (runsOnChunks(op) && typeOf(op->getResult(0)).getRank() == 0 && chosen->results.front().isReplicated())
+    clone = takeFirstOfEqual(clone);
+  for (auto [old, state, result] : llvm::zip_equal(op->getResults(), chosen->results, clone->getResults()))
     setLocal(old, state, result);
-  }
   if (llvm::any_of(operandStates, [](AxisState s) { return s.isShard(); }))
     for (Value result : op->getResults())
       shardAgain(result);

@@ -22,6 +22,7 @@
 #include "States.h"
 #include "Step.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/OperationSupport.h"
 
 namespace spmd::partition {
 
@@ -35,6 +36,21 @@ struct Carrier {
 
 /// A value of the captured step at a segment of a unit.
 using Member = std::pair<int64_t, mlir::Value>;
+
+/// Of ops, those with the same name, attributes, operands and result types are equal.
+struct EqualOperations : llvm::DenseMapInfo<mlir::Operation *> {
+  static unsigned getHashValue(const mlir::Operation *op) {
+    return mlir::OperationEquivalence::computeHash(const_cast<mlir::Operation *>(op),
+                                                   mlir::OperationEquivalence::directHashValue,
+                                                   mlir::OperationEquivalence::ignoreHashValue,
+                                                   mlir::OperationEquivalence::IgnoreLocations);
+  }
+  static bool isEqual(mlir::Operation *a, mlir::Operation *b) {
+    auto isKey = [](mlir::Operation *op) { return op == getEmptyKey() || op == getTombstoneKey(); };
+    return a == b || (!isKey(a) && !isKey(b) && mlir::OperationEquivalence::isEquivalentTo(
+                                                    a, b, mlir::OperationEquivalence::IgnoreLocations));
+  }
+};
 
 /// What a first emission finds out for the second; see [Note: gradients].
 struct GradientUse {
@@ -147,6 +163,7 @@ private:
   bool isNumber(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
   bool runsAtHome(mlir::Operation *op, Place &place) const;
   mlir::LogicalResult emitAtHome(mlir::Operation *op, Place place);
+  mlir::Operation *takeFirstOfEqual(mlir::Operation *op);
 
   // OwnerLists.cpp: list ops.
   mlir::LogicalResult emitList(aten::ListOpInterface list);
@@ -205,6 +222,8 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> wholeTables;
   /// Chunks in other types: of gradients the sums that they are casts of.
   llvm::DenseMap<std::pair<mlir::Value, mlir::Type>, mlir::Value> casts;
+  /// Of pointwise ops on chunks and on numbers, equal ones are one.
+  llvm::DenseSet<mlir::Operation *, EqualOperations> pointwiseOps;
   /// Chunks of values that are elsewhere too, by unit and segment.
   llvm::DenseMap<std::pair<mlir::Value, std::pair<int64_t, int64_t>>, mlir::Value> placed;
   /// The units whose one reduction is there.
