@@ -36,7 +36,7 @@ from .overrides import Overrides
 from .planning import Plan, read_plan
 from .precision import Precision
 from .processes import Processes
-from .programs import Need, Program, counts_taken, key_of, options_of
+from .programs import Need, Program, counts_taken, key_of, look_at, options_of
 from .randomness import Randomness, follow_counters, read_draws, step_counts, write_draws
 from .remarks import remark
 from .resuming import Checkpoints
@@ -282,10 +282,11 @@ class CompiledStep(CompiledFunction):
 
     def _need(self, call: StepCall) -> Need:
         self._overrides.replace_modules(call.model)
-        (structure, key), options = key_of(call), options_of(call.optimizers)
+        look, options = look_at(call.model), options_of(call.optimizers)
+        key, structure = key_of(call, look), look.ids
         restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
                                                   or self._live.trains_other(self._current.held.now()))
-        gradients = with_gradient([*call.model.parameters(), *call.optimizers.parameters])
+        gradients = with_gradient([*look.parameters, *call.optimizers.parameters])
         need = Need(key, options, structure, gradients, call.batch, self._live is None, restarts, None)
         for program in self._programs if self.view == "global" else []:  # with a local view what calls have left is not read
             program.note_what_stands_in_places()

@@ -281,7 +281,7 @@ class LiveState:
         tensors = self._parameters | dict(everything.named_buffers(remove_duplicate=False))
         constants = {name: tensor for name, (_, tensor) in held.tensors.items()}
         self.slots: list[Slot] = []
-        self._states: list[tuple[Slot, torch.Tensor]] = []  # with their parameters
+        states_of: dict[int, tuple[dict[str, Slot], torch.Tensor]] = {}
         self.kept_gradients: list[tuple[Slot, torch.Tensor]] = []  # which the step clears: no parameter has them as its own
         self._gradients: list[tuple[Gradient, torch.Tensor]] = []
         self._is_fresh = is_fresh  # what is here is what the ranks have
@@ -317,7 +317,11 @@ class LiveState:
                 slot.go_away()
                 slot.free()
             self.slots.append(slot)
-            (self._gradients if info.state == "grad" else self._states).append((slot, parameter))
+            if info.state == "grad":
+                self._gradients.append((slot, parameter))
+            else:
+                states_of.setdefault(id(parameter), ({}, parameter))[0][info.state] = slot
+        self._states = list(states_of.values())  # of each parameter, by their names in the optimizer's
         self._unkept: dict[str, tuple[UnkeptGradient, torch.Tensor]] = {}
         self._by_name = {slot.info.name: slot for slot in self.slots
                          if slot.info.state in _OF_MODULES}
@@ -364,14 +368,24 @@ class LiveState:
         with _no_torch_function():
             if not all(slot.fits() for slot in self.here):
                 return True
-            for slot, parameter in self._states:
-                found = self.optimizers.state_of(parameter).get(slot.info.state)
-                if found is not slot.tensor and not self._takes(slot, found):
+            for slot, found in self._replaced_states():
+                if not self._takes(slot, found):
                     return True
             for slot, parameter in self._gradients:
-                if (found := _kept(parameter)) is not slot.tensor and found is not None and not self._takes(slot, found):
+                if parameter.grad is not slot.tensor and (found := _kept(parameter)) is not None \
+                        and not self._takes(slot, found):
                     return True
         return False
+
+    def _replaced_states(self) -> Iterator[tuple[Slot, Any]]:
+        """The slots in whose place the optimizer has something else, None where it has nothing."""
+        state_of = self.optimizers.state_of
+        for slots_of_it, parameter in self._states:
+            state = state_of(parameter)
+            for name, slot in slots_of_it.items():
+                found = state.get(name)
+                if found is not slot.tensor:
+                    yield slot, found
 
     def _takes(self, slot: Slot, tensor: Any) -> bool:
         return isinstance(tensor, torch.Tensor) and Slot(slot.info, tensor, self).fits()
@@ -440,14 +454,14 @@ class LiveState:
         """Takes what model and optimizer have in place of the tensors of slots; `read`: whose gradients matter."""
         self.check()
         self.was_loaded = False
-        for slot, parameter in self._states:
-            found = self.optimizers.state_of(parameter)[slot.info.state]
-            if found is not slot.tensor:
-                self._replace(slot, found)
-                self.was_loaded |= slot.info.state == "step"
-        for slot, parameter in self._gradients:
-            with _no_torch_function():
-                gradient = parameter.grad
+        for slot, found in self._replaced_states():
+            self._replace(slot, found)
+            self.was_loaded |= slot.info.state == "step"
+        with _no_torch_function():
+            gradients = [parameter.grad for _, parameter in self._gradients]
+        for (slot, _), gradient in zip(self._gradients, gradients):
+            if gradient is slot.tensor:
+                continue
             unkept = next((s for s in slots((gradient,)) if not s.is_kept), None)
             if unkept is not None:
                 if slot.info.name in read:
@@ -455,7 +469,7 @@ class LiveState:
             elif gradient is None and not slot.is_clear:  # cleared from outside
                 self._replace(slot, torch.zeros_like(slot.tensor))
                 slot.is_clear = True
-            elif gradient is not None and gradient is not slot.tensor:
+            elif gradient is not None:
                 self._replace(slot, gradient)
                 slot.is_clear = False
 
@@ -589,10 +603,12 @@ class LiveState:
     def _drop_what_is_lost(self) -> None:
         """After a failure that lost the state, what has no value: the optimizer's begins anew, that of the model is not
         to be taken for one."""
-        for slot, parameter in self._states:
-            if not slot.has_value and self.optimizers.state_of(parameter).get(slot.info.state) is slot.tensor:
-                self.optimizers.state_of(parameter).clear()
-                self.without_state[slot.info.name] = parameter
+        for slots_of_it, parameter in self._states:
+            state = self.optimizers.state_of(parameter)
+            for name, slot in slots_of_it.items():
+                if not slot.has_value and state.get(name) is slot.tensor:
+                    state.clear()
+                    self.without_state[slot.info.name] = parameter
         for slot, parameter in self._gradients:
             if not slot.has_value and parameter.grad is slot.tensor:
                 parameter.grad = None

@@ -182,7 +182,7 @@ def _compile_for_sizes(step: CompiledStep, call: StepCall, need: Need, captured:
         _refuse_sizes(step, error)
         step._dynamic = None
         return nothing
-    key = key_of(ranks.padded(call, each))[1]
+    key = key_of(ranks.padded(call, each))
     return artifact, package, NewSizes(sizes, key, ranks.each(rows), captured)
 
 
@@ -205,7 +205,7 @@ def served_too(step: CompiledStep, call: StepCall, need: Need) -> Program | None
     try:
         rows = count_rows(call, dims)
         size = step._dynamic.size_for(rows)
-        key = None if size is None else key_of(ranks.padded(call, ranks.each(size)))[1]
+        key = None if size is None else key_of(ranks.padded(call, ranks.each(size)))
         own = ranks.captured(call)
     except CaptureError:  # which another program is compiled for, or refused
         return None

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, NamedTuple
 
 import torch
 from torch.utils import _pytree as pytree
@@ -43,7 +43,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
-        self._held_key = self.held.key(look_at(self.call.model)[0])
+        self._held_key = self.held.key(look_at(self.call.model).ids)
         self._reads = {baked.path for baked in self.baked if isinstance(baked.value, torch.Tensor)}
         own = whole(self.call.model, self.held).named_parameters(remove_duplicate=False)
         taken, needed = self.package.gradients.taken, self.package.gradients.needed
@@ -223,10 +223,18 @@ def counts_taken(call: StepCall, programs: Iterable[Program | None]) -> list[tup
     return [(0, False)] * len(call.takings)
 
 
-def look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
-    """The modules and tensors that the model is made of, by identity; and what else a graph holds of it: which modules
-    train, which parameters want a gradient, hooks. At every call, so it is one plain loop."""
+class Look(NamedTuple):
+    """What a model is made of at one time."""
+
+    ids: list[int]  # of modules and tensors
+    modes: tuple[Any, ...]  # what else a graph holds of it: which modules train, which parameters want a gradient, hooks
+    parameters: list[torch.Tensor]
+
+
+def look_at(model: torch.nn.Module) -> Look:
+    """At every call, so it is one plain loop."""
     ids: list[int] = []
+    parameters: list[torch.Tensor] = []
     modes: list[Any] = [tuple(hooks) for hooks in hooks_of_all_modules() if hooks]
     seen: set[int] = set()
     stack = [model]
@@ -244,6 +252,7 @@ def look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
                     modes.append(tuple(hooks))
             for parameter in module._parameters.values():
                 if parameter is not None:
+                    parameters.append(parameter)
                     ids.append(id(parameter))
                     modes.append(parameter.requires_grad)
                     for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
@@ -252,15 +261,16 @@ def look_at(model: torch.nn.Module) -> tuple[list[int], tuple[Any, ...]]:
             for buffer in module._buffers.values():
                 ids.append(id(buffer))
             stack.extend(module._modules.values())
-    return ids, tuple(modes)
+    return Look(ids, tuple(modes), parameters)
 
 
-def key_of(call: StepCall) -> tuple[list[int], tuple[Any, ...]]:
-    """What the model is made of, by identity, and all else that a graph holds: equal for calls that one serves."""
-    structure, modes = look_at(call.model)
+def key_of(call: StepCall, look: Look | None = None) -> tuple[Any, ...]:
+    """All that a graph holds beside the model's tensors: equal for calls that one serves. `look`: at the model, if it is
+    known."""
+    modes = (look or look_at(call.model)).modes
     groups = tuple(tuple(map(id, group["params"])) for group in call.optimizers.param_groups)
     groups += tuple(str(dict(option_names(group))) for group in call.optimizers.groups_of_holders)
-    return structure, (*call.key(), groups, (modes, call.optimizers.hooks), surroundings(), torch.get_default_dtype())
+    return (*call.key(), groups, (modes, call.optimizers.hooks), surroundings(), torch.get_default_dtype())
 
 
 def options_of(optimizers: Optimizers) -> list[dict[str, str]]:

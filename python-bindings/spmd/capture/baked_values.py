@@ -49,9 +49,9 @@ def changed(values: list[BakedValue]) -> BakedValue | None:
     """The first that is no longer what it was."""
     for baked in values:
         now = baked.get()
-        compares = isinstance(baked.value, (*NUMBERS, tuple, types.MethodType)) and type(now) is type(baked.value)
         if now is not baked.value and not (
-                compares and (now == baked.value or (now != now and baked.value != baked.value))):
+                isinstance(baked.value, (*NUMBERS, tuple, types.MethodType)) and type(now) is type(baked.value)
+                and (now == baked.value or (now != now and baked.value != baked.value))):
             return baked
         if baked.version is not None and now._version != baked.version:
             return baked

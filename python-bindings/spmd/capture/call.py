@@ -99,8 +99,10 @@ class StepCall:
                      for part in find_optimizers(hook)}
             self._hook_parts = list(found.values())
         known = set(map(id, (*self.optimizers.given, *self.optimizers.parts)))
-        self._optimizer_parts += [part for part in self._hook_parts if id(part.value) not in known]
-        self.optimizers = Optimizers([part.value for part in self._optimizer_parts])
+        more = [part for part in self._hook_parts if id(part.value) not in known]
+        if more:
+            self._optimizer_parts += more
+            self.optimizers = Optimizers([part.value for part in self._optimizer_parts])
 
     def _find_model(self, paths: list[Any], last: StepCall | None) -> Part:
         given = [part for part in _arguments(paths, torch.nn.Module) if _has_tensors(part.value)]

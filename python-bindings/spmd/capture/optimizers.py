@@ -83,7 +83,11 @@ class Optimizers:
 
     def state_of(self, parameter: torch.Tensor) -> dict[str, Any]:
         """The state of a parameter; an empty dict that is nobody's when there is none."""
-        return next((part.state[parameter] for part in self.parts if parameter in part.state), {})
+        for part in self.parts:  # at every call of a step, for every parameter
+            state = part.state.get(parameter)
+            if state is not None:
+                return state
+        return {}
 
     def make_state_of(self, parameter: torch.Tensor) -> dict[str, Any]:
         """The state of a parameter, in its optimizer: made there when there is none."""
