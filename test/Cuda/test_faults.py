@@ -323,3 +323,11 @@ def test_kernels_are_launched_as_they_were_compiled(artifact, edit, sentence: st
     (folder / "manifest.json").write_text(json.dumps(manifest))
     code, text = run(STANDINS, BIN / "spmd-run", folder, "--steps=1", "--timeout=5")
     assert code == 2 and re.search(sentence, text), text
+
+
+def test_settings_that_are_none() -> None:
+    for setting, message in (("schedule=fofo", "schedule=fofo: expected fifo|lifo|random:N|avoid:N"),
+                             ("fail=cuMemCrate:2", "no library has a function cuMemCrate"),
+                             ("schedul=fifo", "unknown setting schedul; allowed: ")):
+        code, text = run(STANDINS, setting, "true")
+        assert code == 2 and f"with-standins: {message}" in text

@@ -11,26 +11,46 @@ using namespace llvm;
 namespace {
 
 /// One cl::opt for each option of the compiler. They live in parseCommandLine, not in globals, so that no other code
-/// can read them, and write where the options are; but those that may come several times or without a value.
+/// can read them. What is no text is read as the C interface reads it, once all words are there: LLVM's parsers write
+/// what is wrong with a number to standard error, whoever listens.
 class ParsedOptions {
 public:
-  explicit ParsedOptions(spmd::OptionTexts &texts) {
+  explicit ParsedOptions(spmd::OptionTexts &given) : texts(given) {
     spmd::forEachOption(texts, [&](const spmd::OptionInfo &info, auto &value) { add(info, value); });
   }
 
-  void finish() {
-    for (const std::function<void()> &copy : copies)
-      copy();
+  /// Puts the words where the options are; what is wrong with one, if something is.
+  std::optional<std::string> finish() {
+    for (const auto &copy : copies)
+      if (std::optional<std::string> problem = copy())
+        return problem;
+    return std::nullopt;
   }
 
   cl::OptionCategory category{"spmd-compile options"};
 
 private:
-  template <typename T>
-  void add(const spmd::OptionInfo &info, T &value) {
-    options.push_back(std::make_unique<cl::opt<T, /*ExternalStorage=*/true>>(
-        info.name, cl::desc(info.help), cl::value_desc(info.value), cl::location(value), cl::init(T(value)),
+  void add(const spmd::OptionInfo &info, std::string &value) {
+    options.push_back(std::make_unique<cl::opt<std::string, /*ExternalStorage=*/true>>(
+        info.name, cl::desc(info.help), cl::value_desc(info.value), cl::location(value), cl::init(std::string(value)),
         cl::cat(category)));
+  }
+
+  void add(const spmd::OptionInfo &info, int64_t &) { addText(info, cl::ValueRequired, "N"); }
+  void add(const spmd::OptionInfo &info, bool &) { addText(info, cl::ValueOptional, "true|false"); }
+
+  void addText(const spmd::OptionInfo &info, cl::ValueExpected expected, StringRef value) {
+    auto option = std::make_unique<cl::opt<std::string>>(info.name, cl::desc(info.help), cl::value_desc(value),
+                                                         expected, cl::cat(category));
+    copies.push_back([this, text = option.get()]() -> std::optional<std::string> {
+      if (text->getNumOccurrences() == 0)
+        return std::nullopt;
+      std::string word = "--" + text->ArgStr.str();
+      return spmd::setOption(texts, text->empty() && text->getValueExpectedFlag() == cl::ValueOptional
+                                        ? word
+                                        : word + "=" + text->getValue());
+    });
+    options.push_back(std::move(option));
   }
 
   void add(const spmd::OptionInfo &info, std::vector<std::string> &value) {
@@ -38,7 +58,10 @@ private:
                                                           cl::cat(category));
     if (info.isCommaSeparated)
       option->setMiscFlag(cl::CommaSeparated);
-    copies.push_back([&value, list = option.get()] { value = *list; });
+    copies.push_back([&value, list = option.get()] {
+      value = *list;
+      return std::nullopt;
+    });
     options.push_back(std::move(option));
   }
 
@@ -48,12 +71,14 @@ private:
     copies.push_back([&value, text = option.get()] {
       if (text->getNumOccurrences() > 0)
         value = text->getValue();
+      return std::nullopt;
     });
     options.push_back(std::move(option));
   }
 
   std::vector<std::unique_ptr<cl::Option>> options;
-  std::vector<std::function<void()>> copies;
+  std::vector<std::function<std::optional<std::string>()>> copies;
+  spmd::OptionTexts &texts;
 };
 
 } // namespace
@@ -68,14 +93,14 @@ CommandLine parseCommandLine(int argc, char **argv) {
   cl::opt<std::string, true> diagnostics(
       "diagnostics", cl::desc("How diagnostics are written: text (default), or json, a line for each"),
       cl::value_desc("format"), cl::location(line.diagnostics), cl::init("text"), cl::cat(parsed.category));
-  cl::opt<int, true> descriptor(
-      "diagnostics-fd", cl::desc("With --diagnostics=json the open file that they are written to (default 2, standard "
-                                 "error); with another one, standard error has the text as well"),
-      cl::value_desc("N"), cl::location(line.diagnosticsDescriptor), cl::init(2), cl::cat(parsed.category));
+  cl::opt<std::string> descriptor(
+      "diagnostics-fd",
+      cl::desc("With --diagnostics=json the open file that they are written to (default 2, standard "
+               "error); with another one, standard error has the text as well"),
+      cl::value_desc("N"), cl::init("2"), cl::cat(parsed.category));
   cl::HideUnrelatedOptions(parsed.category);
-  cl::SetVersionPrinter([](raw_ostream &out) {
-    out << "spmd-compile " SPMD_VERSION ", " SPMD_BUILD ", LLVM " LLVM_VERSION_STRING "\n";
-  });
+  cl::SetVersionPrinter(
+      [](raw_ostream &out) { out << "spmd-compile " SPMD_VERSION ", " SPMD_BUILD ", LLVM " LLVM_VERSION_STRING "\n"; });
   raw_string_ostream stream(line.problem);
   bool isParsed = cl::ParseCommandLineOptions(argc, argv,
                                               "Compiles a captured training step for N ranks.\n\n"
@@ -83,6 +108,10 @@ CommandLine parseCommandLine(int argc, char **argv) {
                                               &stream);
   if (isParsed)
     line.problem.clear();
-  parsed.finish();
+  else if (line.problem.empty())
+    line.problem = "spmd-compile: error: an option has a value that is none of its own\n"; // which LLVM has said
+  line.badValue = parsed.finish();
+  if (StringRef(descriptor).getAsInteger(10, line.diagnosticsDescriptor))
+    line.badValue = "--diagnostics-fd=" + descriptor.getValue() + ": expected a whole number";
   return line;
 }

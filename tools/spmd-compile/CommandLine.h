@@ -13,6 +13,8 @@ struct CommandLine {
   int diagnosticsDescriptor = 2;
   /// What cannot be parsed, as it is to be said; empty when all can.
   std::string problem;
+  /// What is wrong with the value of an option, if something is.
+  std::optional<std::string> badValue;
 };
 
 CommandLine parseCommandLine(int argc, char **argv);

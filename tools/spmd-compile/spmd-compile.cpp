@@ -27,6 +27,8 @@ static StatusCode run(const CommandLine &line, DiagnosticWriter &writer) {
     writer.writeText(line.problem);
     return StatusCode::BadInput;
   }
+  if (line.badValue)
+    return refuse(*line.badValue);
   if (line.printPipeline) {
     if (std::optional<std::string> problem = checkPipelineOptions(line.texts, options))
       return refuse(*problem);

@@ -28,6 +28,14 @@ Expected<double> spmd::runtime::readLoss(const Trainer &trainer, size_t index, i
 
 static bool isModel(const StateTensor &tensor) { return tensor.state == "param" || tensor.state == "buffer"; }
 
+/// Whether the step leaves other parameters than it found.
+static bool updatesParameters(const Manifest &manifest) {
+  auto isUpdate = [](const ValueEntry &entry) {
+    return entry.kind == ValueEntry::Kind::Target && entry.binding.hasState() && entry.binding.state == "param";
+  };
+  return manifest.values && std::any_of(manifest.values->begin(), manifest.values->end(), isUpdate);
+}
+
 Expected<Evaluation> Evaluation::load(const std::string &artifact, const std::string &data,
                                       const std::string &tokenType, int64_t steps, const Trainer &trained,
                                       TrainerOptions options) {
@@ -39,6 +47,10 @@ Expected<Evaluation> Evaluation::load(const std::string &artifact, const std::st
   Expected<std::unique_ptr<Trainer>> trainer = Trainer::load(artifact, options);
   if (!trainer)
     return trainer.error();
+  if (updatesParameters((*trainer)->manifest()))
+    return Status::badInput("--eval=" + artifact +
+                            ": its step updates parameters, so each batch would be evaluated with "
+                            "others; pass the artifact of a step that only computes the loss");
   for (const StateTensor &tensor : (*trainer)->state().tensors()) {
     const StateTensor *other = isModel(tensor) ? trained.state().find(tensor.state, tensor.name) : nullptr;
     bool isSame = other && other->dtype == tensor.dtype && other->shape == tensor.shape;

@@ -69,7 +69,7 @@ Status TrainingRun::openReference() {
 
 /// Schedule, evaluation, and what is written; one process of a job writes.
 Status TrainingRun::openAround(bool writes) {
-  Expected<ScheduledRates> scheduled = ScheduledRates::create(state.schedule, *trainer);
+  Expected<ScheduledRates> scheduled = ScheduledRates::create(state.schedule, *trainer, steps);
   if (!scheduled)
     return scheduled.error();
   rates = std::move(*scheduled);

@@ -218,9 +218,9 @@ Expected<Launch> readLaunch(const LaunchOptions &options, const Environment &env
   if (Status status = applyOptions(options, launch); !status.ok())
     return status;
   if (!launch.isAlone() && launch.address.empty() && launch.job.empty())
-    return Status::badInput(std::string(nameOf(*launcher)) +
-                            " does not say where the processes can meet; set MASTER_ADDR and MASTER_PORT, or "
-                            "--address=HOST:PORT");
+    return Status::badInput(
+        (*launcher == Launcher::None ? std::string("nothing says") : std::string(nameOf(*launcher)) + " does not say") +
+        " where the processes can meet; set MASTER_ADDR and MASTER_PORT, or --address=HOST:PORT");
   if (!launch.isAlone() && !launch.address.empty() && launch.port == 0)
     return Status::badInput("MASTER_ADDR=" + launch.address + " without MASTER_PORT");
   return launch;

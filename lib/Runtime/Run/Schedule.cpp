@@ -158,13 +158,13 @@ struct OneCycle final : Schedule {
   };
   std::vector<Phase> phases;
   double initial;
-  int64_t steps;
+  int64_t total;
   bool isLinear, cycles;
   int64_t epoch = 0;
 
   OneCycle(double most, int64_t steps, double start, bool isLinear, bool cycles, double baseMomentum,
            double maxMomentum, double divide, double divideLast, bool threePhases)
-      : initial(most / divide), steps(steps), isLinear(isLinear), cycles(cycles) {
+      : initial(most / divide), total(steps), isLinear(isLinear), cycles(cycles) {
     double last = initial / divideLast, up = start * static_cast<double>(steps) - 1;
     phases.push_back({up, {initial, most}, {maxMomentum, baseMomentum}});
     if (threePhases) {
@@ -186,12 +186,12 @@ struct OneCycle final : Schedule {
   void enter(Rate &rate) override { begin(rate); }
   void beginAgain(Rate &rate) override { begin(rate); }
   void undo() override {}
+  std::optional<int64_t> steps() const override { return total; }
   std::optional<double> momentum() const override {
     return cycles ? std::optional(interpolate(&Phase::momenta)) : std::nullopt;
   }
   double interpolate(double (Phase::*values)[2]) const {
-    // PyTorch refuses the step after the last; here the last value stays.
-    double begin = 0, now = static_cast<double>(std::min(epoch, steps - 1));
+    double begin = 0, now = static_cast<double>(std::min(epoch, total - 1));
     for (const Phase &phase : phases) {
       const double (&ends)[2] = phase.*values;
       if (now <= phase.end || &phase == &phases.back()) {
@@ -321,8 +321,8 @@ public:
 
   /// The first error; an argument that nobody has asked for is one.
   Status finish() {
-    if (error.empty() && !given.empty())
-      fail("has no argument '" + given.begin()->first + "'; it has " + known);
+    if (!given.empty()) // rather than the one that is missing: it may be that one, misspelt
+      error = "has no argument '" + given.begin()->first + "'; it has " + known;
     return error.empty() ? Status::success() : Status::badInput("schedule '" + whole + "': " + error);
   }
   static bool parse(const std::string &text, double &value) {
@@ -479,6 +479,9 @@ Expected<std::unique_ptr<Schedule>> spmd::runtime::parseSchedule(const std::stri
     return parseSequential(text, *inner);
   if (std::optional<std::string> inner = inside("chained"))
     return parseChained(*inner);
+  if (size_t open = text.find('('); open != std::string::npos && text.back() != ')')
+    return Status::badInput("schedule '" + text + "': expected ')' at the end, which closes " +
+                            text.substr(0, open + 1));
   Arguments arguments(text);
   std::unique_ptr<Schedule> schedule = makeSimple(arguments);
   if (!schedule)
@@ -494,7 +497,7 @@ Expected<std::unique_ptr<Schedule>> spmd::runtime::parseSchedule(const std::stri
 // On a trainer
 //===----------------------------------------------------------------------===//
 
-Expected<ScheduledRates> ScheduledRates::create(const std::string &text, const Trainer &trainer) {
+Expected<ScheduledRates> ScheduledRates::create(const std::string &text, const Trainer &trainer, int64_t steps) {
   ScheduledRates rates;
   if (text.empty())
     return rates;
@@ -509,6 +512,9 @@ Expected<ScheduledRates> ScheduledRates::create(const std::string &text, const T
     Expected<std::unique_ptr<Schedule>> schedule = parseSchedule(text);
     if (!schedule)
       return schedule.error();
+    if (std::optional<int64_t> most = (*schedule)->steps(); most && steps > *most)
+      return Status::badInput("schedule '" + text + "' has " + std::to_string(*most) + " steps, and the run " +
+                              std::to_string(steps));
     Group group{entry.group, {entry.value, entry.value}, "", std::move(*schedule)};
     group.schedule->begin(group.rate);
     if (group.schedule->momentum()) {

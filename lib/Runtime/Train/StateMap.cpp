@@ -356,9 +356,9 @@ Status StateMap::initialize(const SafetensorsFile *weights, RankMemory &memory, 
       if (!tensor.entry->init && (mayLack == MayLack::Anything || (mayLack == MayLack::Saved && tensor.isSaved())))
         continue;
       if (!tensor.entry->init)
-        return Status::badInput(weights
-                                    ? "'" + weights->path() + "': missing weight: " + what
-                                    : "no weights given: " + what + " has no initial value; pass a safetensors file");
+        return Status::badInput(weights ? "'" + weights->path() + "': missing weight: " + what
+                                        : "no weights: the artifact has no weights.safetensors, and " + what +
+                                              " no initial value; pass a safetensors file (--weights=FILE)");
       status = forEachPiece(tensor, memory.ranks(), [&](int64_t rank, int64_t inArena, int64_t, int64_t bytes) {
         return fillWith(*tensor.entry->init, tensor.dtype, memory, rank, inArena, bytes);
       });

@@ -48,6 +48,8 @@ public:
   virtual void beginAgain(Rate &rate) = 0;
   /// recursive_undo(): its count of steps, by one.
   virtual void undo() = 0;
+  /// How many steps it has, where PyTorch refuses a further one.
+  virtual std::optional<int64_t> steps() const { return std::nullopt; }
   /// The value of momentum, or of the first beta, for the step; nothing: it is left alone.
   virtual std::optional<double> momentum() const { return std::nullopt; }
 };
@@ -59,8 +61,8 @@ Expected<std::unique_ptr<Schedule>> parseSchedule(const std::string &text);
 class ScheduledRates {
 public:
   /// Empty text: they stay as they are. An error when the artifact has no learning rate, or no momentum for a schedule
-  /// that moves it.
-  static Expected<ScheduledRates> create(const std::string &text, const Trainer &trainer);
+  /// that moves it, or when the schedule has fewer than `steps` steps, those of the run from its first.
+  static Expected<ScheduledRates> create(const std::string &text, const Trainer &trainer, int64_t steps);
 
   /// Sets those of a step, counted from the run's first; steps are asked for in order.
   Status apply(int64_t step, Trainer &trainer);

@@ -140,7 +140,7 @@ TEST(Launch, NamesWhatIsWrong) {
   EXPECT_EQ(readBad({}, {"", 2, 2, ""}), "--rank=2 --world-size=2: expected a rank from 0 to below the world size");
   for (const char *address : {"host", "host:", "host:0", "host:65536", ":80", "host:1x"})
     EXPECT_EQ(readBad({}, {"", 0, 2, address}), "--address=" + std::string(address) + ": expected HOST:PORT");
-  EXPECT_EQ(readBad({}, {"", 0, 2, ""}), "none does not say where the processes can meet; set MASTER_ADDR and "
+  EXPECT_EQ(readBad({}, {"", 0, 2, ""}), "nothing says where the processes can meet; set MASTER_ADDR and "
                                          "MASTER_PORT, or --address=HOST:PORT");
 }
 
