@@ -70,7 +70,7 @@ def read(plan: dict[str, Any], program: str) -> list[Command]:
 
 def _command(number: int, entry: dict[str, Any], attention: dict[str, float]) -> Command:
     command, op = Command(number, entry["stream"]), entry["op"]
-    if op == "kernel":
+    if "kernel" in entry:
         seconds = attention.get(entry["kernel"])
         command.seconds = LAUNCH + (_moved(entry) / MEMORY if seconds is None else seconds)
     elif op == "gemm":
@@ -89,9 +89,11 @@ def _command(number: int, entry: dict[str, Any], attention: dict[str, float]) ->
 
 def _moved(entry: dict[str, Any]) -> int:
     """Bytes that a kernel reads, each once, and writes; of a table of which it needs some rows, what these have."""
-    read_from = {(a["buffer"], a["offset"], a["bytes"]) for a in entry["args"] if "r" in a["access"]}
+    members = [value if isinstance(value, list) else [value] for value in entry.values()]
+    references = [ref for values in members for ref in values if isinstance(ref, dict) and "buffer" in ref]
+    read_from = {(ref["buffer"], ref["offset"], ref["bytes"]) for ref in references if "r" in ref["access"]}
     reads = sum(size for _, _, size in read_from)
-    writes = sum(a["bytes"] for a in entry["args"] if "w" in a["access"])
+    writes = sum(ref["bytes"] for ref in references if "w" in ref["access"])
     if "embed_tokens" in entry.get("loc", "") and reads > 4 * writes:
         reads = 2 * writes
     return reads + writes

@@ -49,6 +49,35 @@ llvm::StringRef spmd::plan::getClassName(BufferClass bufferClass) {
 }
 
 //===----------------------------------------------------------------------===//
+// AttentionShapeAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult AttentionShapeAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError, Type dtype, int64_t batch,
+                                         int64_t heads, int64_t kvHeads, int64_t qLen, int64_t kvLen, int64_t headDim,
+                                         int64_t vDim, FloatAttr scale, AttentionMaskAttr, std::optional<int64_t>,
+                                         std::optional<int64_t>, ViewAttr q, ViewAttr k, ViewAttr v, ViewAttr out,
+                                         ViewAttr dout, ViewAttr dq, ViewAttr dk, ViewAttr dv) {
+  for (int64_t size : {batch, heads, kvHeads, qLen, kvLen, headDim, vDim})
+    if (size <= 0)
+      return emitError() << "attention has a size " << size << ", which is not positive";
+  if (heads % kvHeads != 0)
+    return emitError() << "attention has " << heads << " heads, no multiple of " << kvHeads << " key/value heads";
+  if (!isa<Float32Type, BFloat16Type, Float16Type>(dtype))
+    return emitError() << "attention is of f32, bf16 or f16, got " << dtype;
+  if (!scale.getValue().isFinite())
+    return emitError() << "attention has a scale that is not finite";
+  unsigned gradients = 0;
+  for (ViewAttr view : {dout, dq, dk, dv})
+    gradients += view ? 1 : 0;
+  if (gradients != 0 && gradients != 4)
+    return emitError() << "attention has views of " << gradients << " gradients, expected dout, dq, dk and dv or none";
+  for (ViewAttr view : {q, k, v, out, dout, dq, dk, dv})
+    if (view && (view.getOffset() < 0 || view.getBatch() < 0 || view.getHead() < 0 || view.getRow() < 0))
+      return emitError() << "attention has a negative offset or stride in " << view;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
 // RefAttr: `r @b3[128 + 64 * c0 : 256]`
 //===----------------------------------------------------------------------===//
 

@@ -22,6 +22,19 @@ def Plan_CommandOpInterface : OpInterface<"CommandOpInterface"> {
   ];
 }
 
+def Plan_LaunchOpInterface : OpInterface<"LaunchOpInterface"> {
+  let cppNamespace = "::spmd::plan";
+  let description = [{
+    A command that launches a generated kernel, whose arguments are its refs.
+  }];
+  let methods = [
+    InterfaceMethod<"The kernel.", "::mlir::FlatSymbolRefAttr", "getKernelAttr">,
+    InterfaceMethod<"Makes it another one.", "void", "setKernelAttr", (ins "::mlir::FlatSymbolRefAttr":$kernel)>,
+    InterfaceMethod<"Its iterations.", "uint64_t", "getParallel">,
+    InterfaceMethod<"How many of them a thread takes at once.", "uint64_t", "getGrain">
+  ];
+}
+
 def Plan_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::spmd::plan";
   let description = [{

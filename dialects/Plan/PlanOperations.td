@@ -2,7 +2,7 @@
 #ifndef SPMD_DIALECTS_PLAN_PLANOPERATIONS_TD
 #define SPMD_DIALECTS_PLAN_PLANOPERATIONS_TD
 
-include "dialects/Plan/Plan.td"
+include "dialects/Plan/PlanAttention.td"
 
 /// A collective by its name (Kinds.def).
 def Plan_CollectiveKindParameter : AttrParameter<"::spmd::plan::CollectiveKind", "kind of a collective"> {
@@ -19,6 +19,12 @@ def Plan_KernelOperationAttr : Plan_Operation<"Kernel", "kernel"> {
   let summary = "a kernel, whose arguments are the operands, which it reads, and then the results, which it writes";
   let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel);
   let assemblyFormat = "`<` $kernel `>`";
+}
+
+def Plan_AttentionOperationAttr : Plan_Operation<"Attention", "attention"> {
+  let summary = "a kernel that computes an attention or its backward; operands and results are its arguments";
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$kernel, "::spmd::plan::AttentionShapeAttr":$shape);
+  let assemblyFormat = "`<` $kernel $shape `>`";
 }
 
 def Plan_GemmOperationAttr : Plan_Operation<"Gemm", "gemm"> {
@@ -58,7 +64,7 @@ def Plan_CheckIndexOperationAttr : Plan_Operation<"CheckIndex", "check_index"> {
   let assemblyFormat = "`<` $dtype `,` struct($count, $low, $high, $ignore_index, $use) `>`";
 }
 
-def Plan_OperationAttr : AnyAttrOf<[Plan_KernelOperationAttr, Plan_GemmOperationAttr, Plan_CollectiveOperationAttr,
-                                    Plan_CheckIndexOperationAttr], "what a command computes">;
+def Plan_OperationAttr : AnyAttrOf<[Plan_KernelOperationAttr, Plan_AttentionOperationAttr, Plan_GemmOperationAttr,
+                                    Plan_CollectiveOperationAttr, Plan_CheckIndexOperationAttr], "what a command computes">;
 
 #endif // SPMD_DIALECTS_PLAN_PLANOPERATIONS_TD

@@ -13,6 +13,26 @@ using namespace spmd::plan;
 //===----------------------------------------------------------------------===//
 
 SmallVector<RefAttr> KernelOp::getRefs() { return llvm::to_vector(getArgs().getAsRange<RefAttr>()); }
+template <typename OpT>
+static void appendForwardRefs(OpT op, SmallVector<RefAttr> &refs) {
+  refs.append({op.getQ(), op.getK(), op.getV()});
+  if (op.getMaskInputs())
+    llvm::append_range(refs, op.getMaskInputsAttr().template getAsRange<RefAttr>());
+  refs.append({op.getOut(), op.getLse()});
+}
+SmallVector<RefAttr> AttentionOp::getRefs() {
+  SmallVector<RefAttr> refs;
+  appendForwardRefs(*this, refs);
+  return refs;
+}
+SmallVector<RefAttr> AttentionBackwardOp::getRefs() {
+  SmallVector<RefAttr> refs{getDout()};
+  appendForwardRefs(*this, refs);
+  llvm::append_range(refs, getGradients().getAsRange<RefAttr>());
+  if (getMaskGradient())
+    refs.push_back(*getMaskGradient());
+  return refs;
+}
 SmallVector<RefAttr> GemmOp::getRefs() {
   SmallVector<RefAttr> refs{getA(), getB(), getC()};
   for (std::optional<RefAttr> ref : {getBias(), getResidual(), getPreActivation(), getBiasGradient(), getWorkspace()})
@@ -77,6 +97,36 @@ LogicalResult BufferOp::verify() {
   if (static_cast<int64_t>(getOffset()) < 0 || static_cast<int64_t>(getBytes()) < 0)
     return emitOpError("has negative offset ") << getOffset() << " or size " << getBytes();
   return success();
+}
+
+/// What forward and backward check alike; the last `numResults` refs are written.
+template <typename OpT>
+static LogicalResult verifyAttention(OpT op, bool isBackward, size_t numResults) {
+  if (op.getShape().isBackward() != isBackward)
+    return op.emitOpError(isBackward ? "has a shape without views of gradients"
+                                     : "has a shape with views of gradients");
+  SmallVector<RefAttr> refs = op.getRefs();
+  for (auto [i, ref] : llvm::enumerate(refs))
+    if (Access access = i + numResults < refs.size() ? Access::Read : Access::Write; ref.getAccess() != access)
+      return op.emitOpError("has access ")
+             << stringifyAccess(ref.getAccess()) << " of argument " << i << ", expected " << stringifyAccess(access);
+  if (op.getMaskInputs() && !op.getShape().getMask())
+    return op.emitOpError("has operands of a mask, but no mask");
+  if (op.getLibrary().has_value() != op.getLibraryPlan().has_value())
+    return op.emitOpError("has one of library and library_plan without the other");
+  return success();
+}
+
+LogicalResult AttentionOp::verify() { return verifyAttention(*this, /*isBackward=*/false, /*numResults=*/2); }
+
+LogicalResult AttentionBackwardOp::verify() {
+  size_t gradients = getGradients().size();
+  if (gradients != 1 && gradients != 3)
+    return emitOpError("has ") << gradients << " gradients, expected 1 or 3";
+  AttentionMaskAttr mask = getShape().getMask();
+  if (getMaskGradient() && (!mask || mask.getValue() != AttentionMask::added))
+    return emitOpError("has mask_gradient, but no mask that is added");
+  return verifyAttention(*this, /*isBackward=*/true, gradients + (getMaskGradient() ? 1 : 0));
 }
 
 LogicalResult GemmOp::verify() {

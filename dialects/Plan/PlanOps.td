@@ -2,7 +2,7 @@
 #ifndef SPMD_DIALECTS_PLAN_PLANOPS_TD
 #define SPMD_DIALECTS_PLAN_PLANOPS_TD
 
-include "dialects/Plan/Plan.td"
+include "dialects/Plan/PlanAttention.td"
 include "dialects/Plan/PlanInterfaces.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/OpAsmInterface.td"
@@ -153,7 +153,7 @@ class Plan_SendRecv<string mnemonic, bit combines> : Plan_Collective<mnemonic,
       !if(combines, "getKind()", "") # [{}; }
   }]>;
 
-def Plan_KernelOp : Plan_Command<"kernel"> {
+def Plan_KernelOp : Plan_Command<"kernel", [Plan_LaunchOpInterface]> {
   let summary = "launches a generated kernel";
   let description = [{
     Calls `kernel(args, coords, begin, end)` until the iterations `[0, parallel)` are done, in pieces of at least
@@ -166,6 +166,58 @@ def Plan_KernelOp : Plan_Command<"kernel"> {
                        Plan_StreamAttr:$stream);
   let assemblyFormat = [{
     $kernel `(` custom<RefList>($args) `)` `parallel` $parallel `grain` $grain `on` $stream attr-dict
+  }];
+}
+
+/// An attention or its backward: its kernel, the operands of this direction, and those that both have.
+class Plan_AttentionLike<string mnemonic, dag first, dag last, string firstText, string lastText>
+    : Plan_Command<mnemonic, [Plan_LaunchOpInterface]> {
+  let arguments = !con((ins FlatSymbolRefAttr:$kernel, Plan_AttentionShapeAttr:$shape), first,
+                       (ins Plan_RefAttr:$q, Plan_RefAttr:$k, Plan_RefAttr:$v,
+                            OptionalAttr<Plan_RefArrayAttr>:$mask_inputs, Plan_RefAttr:$out, Plan_RefAttr:$lse),
+                       last, (ins I64Attr:$parallel, I64Attr:$grain, OptionalAttr<StrAttr>:$library,
+                                  OptionalAttr<StrAttr>:$library_plan, Plan_StreamAttr:$stream));
+  let assemblyFormat = [{
+    $kernel $shape }] # firstText # [{
+    `q` `(` custom<Ref>($q) `)` `k` `(` custom<Ref>($k) `)` `v` `(` custom<Ref>($v) `)`
+    (`mask` `(` custom<RefList>($mask_inputs)^ `)`)? `out` `(` custom<Ref>($out) `)`
+    `lse` `(` custom<Ref>($lse) `)` }] # lastText # [{
+    `parallel` $parallel `grain` $grain (`library` $library^ `plan` $library_plan)? `on` $stream attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Plan_AttentionOp : Plan_AttentionLike<"attention", (ins), (ins), "", ""> {
+  let summary = "launches the kernel that computes an attention";
+  let description = [{
+    As plan.kernel, whose arguments are q, k, v, the mask's, out and lse, and says what is computed: `out =
+    softmax(scale * q k^T + mask) v` and lse, contiguous [batch, heads, qLen] in f32.
+
+    `library` names a library, and `plan` how that one does it instead of the kernel; both are kept as they are. The
+    runtime refuses them by name as long as nobody makes them.
+
+    Constraints: (A1) the shape has no views of gradients; (A2) operands are read and results written; (A3) what a mask
+    takes is there for a mask; (A4) a library has a plan.
+    ```mlir
+    %2 = plan.attention @k12 <f32, batch = 2, heads = 3, kvHeads = 3, qLen = 8, kvLen = 8, headDim = 4, vDim = 4,
+        scale = 5.000000e-01 : f64, high = 0, q = <offset = 0, batch = 96, head = 32, row = 4>, …>
+        q(r @b0[0 : 768]) k(r @b1[0 : 768]) v(r @b2[0 : 768]) out(w @b3[0 : 768]) lse(w @b4[0 : 192])
+        parallel 6 grain 1 on compute
+    ```
+  }];
+}
+
+def Plan_AttentionBackwardOp : Plan_AttentionLike<"attention_backward", (ins Plan_RefAttr:$dout),
+    (ins Plan_RefArrayAttr:$gradients, OptionalAttr<Plan_RefAttr>:$mask_gradient),
+    "`dout` `(` custom<Ref>($dout) `)`", [{`gradients` `(` custom<RefList>($gradients) `)`
+    (`mask_gradient` `(` custom<Ref>($mask_gradient)^ `)`)?}]> {
+  let summary = "launches the kernel that computes the gradients of an attention";
+  let description = [{
+    As plan.attention, of the gradient of out, which is read as out and lse are. There are gradients of q, k and v, or
+    one range that holds them at their views; `mask_gradient` is that of an added mask, f32.
+
+    Constraints: as plan.attention, but (A1) the shape has views of gradients; (A5) one or three gradients; (A6) only an
+    added mask has a gradient.
   }];
 }
 

@@ -44,10 +44,13 @@ void spmd::joinKernels(ModuleOp program, ModuleOp into) {
     setSymbol(function, name);
     function->moveBefore(into.getBody(), into.getBody()->end());
   }
-  program.walk([&](plan::KernelOp op) { op.setKernel(renamed.lookup(op.getKernel()).getValue()); });
+  auto rename = [&](FlatSymbolRefAttr kernel) { return FlatSymbolRefAttr::get(renamed.lookup(kernel.getValue())); };
+  program.walk([&](plan::LaunchOpInterface op) { op.setKernelAttr(rename(op.getKernelAttr())); });
   program.walk([&](plan::ComputeOp op) {
     if (auto kernel = dyn_cast<plan::KernelOperationAttr>(op.getWhat()))
-      op.setWhatAttr(plan::KernelOperationAttr::get(
-          op.getContext(), FlatSymbolRefAttr::get(renamed.lookup(kernel.getKernel().getValue()))));
+      op.setWhatAttr(plan::KernelOperationAttr::get(op.getContext(), rename(kernel.getKernel())));
+    if (auto attention = dyn_cast<plan::AttentionOperationAttr>(op.getWhat()))
+      op.setWhatAttr(
+          plan::AttentionOperationAttr::get(op.getContext(), rename(attention.getKernel()), attention.getShape()));
   });
 }

@@ -50,13 +50,17 @@ std::vector<size_t> spmd::mutation::commandsOf(Program &program, const std::stri
   return found;
 }
 
-std::vector<size_t> spmd::mutation::collectivesOf(Program &program) {
+/// The positions of the commands that have `key`.
+static std::vector<size_t> commandsWith(Program &program, const std::string &key) {
   std::vector<size_t> found;
   for (size_t command = 0; command < program.commands().size(); ++command)
-    if (program.commands()[command].contains("comm"))
+    if (program.commands()[command].contains(key))
       found.push_back(command);
   return found;
 }
+
+std::vector<size_t> spmd::mutation::launchesOf(Program &program) { return commandsWith(program, "kernel"); }
+std::vector<size_t> spmd::mutation::collectivesOf(Program &program) { return commandsWith(program, "comm"); }
 
 std::string spmd::mutation::nameCommand(Program &program, size_t command) {
   Json &json = program.commands()[command];

@@ -77,6 +77,8 @@ std::vector<RefPlace> refsOf(Program &program, size_t command);
 std::vector<RefPlace> allRefs(Program &program);
 /// The positions of the commands with this `op`.
 std::vector<size_t> commandsOf(Program &program, const std::string &op);
+/// The positions of the commands that launch a kernel.
+std::vector<size_t> launchesOf(Program &program);
 /// The positions of all collectives.
 std::vector<size_t> collectivesOf(Program &program);
 

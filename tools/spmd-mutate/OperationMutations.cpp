@@ -37,11 +37,11 @@ static int64_t nearby(int64_t value, Random &random) {
 
 static Done changeSymbol(Program &program, Random &random) {
   std::vector<std::pair<size_t, std::string>> pairs;
-  std::vector<size_t> kernels = commandsOf(program, "kernel");
+  std::vector<size_t> kernels = launchesOf(program);
   for (size_t a : kernels)
     for (size_t b : kernels) {
       Json &first = program.commands()[a], &second = program.commands()[b];
-      if (first["kernel"] != second["kernel"] && first["args"].size() == second["args"].size())
+      if (first["kernel"] != second["kernel"] && refsOf(program, a).size() == refsOf(program, b).size())
         pairs.emplace_back(a, second["kernel"]);
     }
   if (pairs.empty())
@@ -50,17 +50,70 @@ static Done changeSymbol(Program &program, Random &random) {
   return set(program, command, "kernel", symbol);
 }
 
-static Done changeNumber(Program &program, Random &random, const std::string &op, const std::string &key) {
-  std::optional<size_t> command = pickCommand(program, random, op);
-  if (!command)
+static Done changeNumber(Program &program, Random &random, const std::vector<size_t> &candidates,
+                         const std::string &key) {
+  if (candidates.empty())
     return std::nullopt;
-  return set(program, *command, key, nearby(program.commands()[*command][key], random));
+  size_t command = random.pick(candidates);
+  return set(program, command, key, nearby(program.commands()[command][key], random));
 }
 
 static Done changeIterations(Program &program, Random &random) {
-  return changeNumber(program, random, "kernel", "parallel");
+  return changeNumber(program, random, launchesOf(program), "parallel");
 }
-static Done changeGrain(Program &program, Random &random) { return changeNumber(program, random, "kernel", "grain"); }
+static Done changeGrain(Program &program, Random &random) {
+  return changeNumber(program, random, launchesOf(program), "grain");
+}
+
+//===----------------------------------------------------------------------===//
+// Attentions
+//===----------------------------------------------------------------------===//
+
+static std::vector<size_t> attentionsOf(Program &program) {
+  std::vector<size_t> found = commandsOf(program, "attention");
+  for (size_t command : commandsOf(program, "attention_backward"))
+    found.push_back(command);
+  return found;
+}
+
+static Done changeAttention(Program &program, Random &random) {
+  std::vector<size_t> candidates = attentionsOf(program);
+  if (candidates.empty())
+    return std::nullopt;
+  size_t command = random.pick(candidates);
+  Json &json = program.commands()[command];
+  std::vector<std::string> keys = {"batch", "heads", "kv_heads", "q_len", "kv_len", "head_dim", "v_dim"};
+  switch (random.below(4)) {
+  case 0:
+    return set(program, command, "scale", json["scale"].get<double>() * 2);
+  case 1:
+    if (json.contains("window_high")) {
+      json.erase("window_high");
+      return nameCommand(program, command) + " loses its window_high";
+    }
+    return set(program, command, "window_high", 0);
+  default:
+    std::string key = random.pick(keys);
+    return set(program, command, key, nearby(json[key], random));
+  }
+}
+
+static Done changeView(Program &program, Random &random) {
+  std::vector<size_t> candidates = attentionsOf(program);
+  if (candidates.empty())
+    return std::nullopt;
+  size_t command = random.pick(candidates);
+  Json &views = program.commands()[command]["views"];
+  std::vector<std::string> names, strides = {"offset", "batch", "head", "row"};
+  for (auto &[name, view] : views.items())
+    names.push_back(name);
+  Json &view = views[random.pick(names)];
+  std::string key = random.pick(strides);
+  int64_t before = view[key], after = nearby(before, random);
+  if (before == after)
+    return std::nullopt;
+  return nameCommand(program, command) + " " + setField(view, key, after);
+}
 
 //===----------------------------------------------------------------------===//
 // Products
@@ -83,7 +136,7 @@ static Done transpose(Program &program, Random &random) {
 }
 
 static Done changeGemmNumber(Program &program, Random &random, const std::vector<std::string> &keys) {
-  return changeNumber(program, random, "gemm", random.pick(keys));
+  return changeNumber(program, random, commandsOf(program, "gemm"), random.pick(keys));
 }
 static Done changeSizes(Program &program, Random &random) {
   return changeGemmNumber(program, random, {"m", "n", "k", "batch"});
@@ -263,6 +316,8 @@ const std::vector<MutationClass> &spmd::mutation::operationMutations() {
       {"kernel-symbol", "a command runs another kernel of as many arguments", nullptr, changeSymbol},
       {"kernel-iterations", "a kernel does more or fewer iterations", nullptr, changeIterations},
       {"kernel-grain", "iterations are cut otherwise", "how iterations are cut changes no bit", changeGrain},
+      {"attention-shape", "an attention has another size, scale or window", nullptr, changeAttention},
+      {"attention-view", "an attention's heads or rows lie otherwise", nullptr, changeView},
       {"gemm-transpose", "a product reads its operand by columns", nullptr, transpose},
       {"gemm-sizes", "a product has another size", nullptr, changeSizes},
       {"gemm-strides", "a product's rows or matrices lie otherwise", "one matrix has no use for a stride",

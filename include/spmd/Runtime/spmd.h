@@ -222,7 +222,7 @@ SPMD_API int32_t spmd_collective(const spmd_trainer *trainer, size_t index, spmd
    0 unless the options asked for a profile. */
 typedef struct spmd_command_info {
   size_t size;          /* sizeof(spmd_command_info), set by the caller */
-  const char *op;       /* "kernel", "gemm", "all_gather", "wait", ... */
+  const char *op;       /* "kernel", "attention", "gemm", "all_gather", "wait", ... */
   const char *kernel;   /* its symbol, or empty */
   const char *location; /* or empty */
   int32_t stream;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandEmitter.h"
+#include "AttentionShape.h"
 #include "Communicators.h"
 #include "PlanKinds.h"
 #include "RowLayout.h"
@@ -50,6 +51,8 @@ private:
   void emitBindings();
   LogicalResult emitOp(Operation *op);
   void emitKernel(KernelOpInterface kernel);
+  void emitAttention(kernel::AttentionOp attention);
+  void emitAttentionBackward(kernel::AttentionBackwardOp attention);
   void emitGemm(kernel::GemmOp gemm);
   void emitPack(PackOp pack);
   /// Emits the collective on its stream, and returns its event.
@@ -69,6 +72,9 @@ private:
   RefAttr getRef(Slot slot, Access access) {
     auto name = FlatSymbolRefAttr::get(builder.getContext(), ("b" + Twine(slot.buffer)).str());
     return RefAttr::get(builder.getContext(), name, slot.offset, {}, slot.bytes, access);
+  }
+  ArrayAttr readRefs(ValueRange values) {
+    return builder.getArrayAttr(llvm::map_to_vector(values, [&](Value value) -> Attribute { return readRef(value); }));
   }
   RefAttr readRef(Value value) { return getRef(assignment.getSlot(value), Access::Read); }
   /// A range that a command is about to write; the padding of a packed buffer is filled before its first value.
@@ -146,6 +152,34 @@ void CommandEmitter::emitKernel(KernelOpInterface kernel) {
     args.push_back(writeRef(assignment.getSlot(value), op->getLoc()));
   lastCompute = create<plan::KernelOp>(op->getLoc(), kernel.getSymbolAttr().getValue(), builder.getArrayAttr(args),
                                        kernel.getParallelIterations(), kernel.getGrain(), kCompute);
+}
+
+void CommandEmitter::emitAttention(kernel::AttentionOp attention) {
+  Location loc = attention.getLoc();
+  ValueRange maskInputs = attention.getMaskInputs();
+  lastCompute = create<plan::AttentionOp>(
+      loc, *attention.getSymbol(), getAttentionShape(attention), readRef(attention.getQ()), readRef(attention.getK()),
+      readRef(attention.getV()), maskInputs.empty() ? ArrayAttr() : readRefs(maskInputs),
+      writeRef(assignment.getSlot(attention.getOut()), loc), writeRef(assignment.getSlot(attention.getLse()), loc),
+      attention.getParallelIterations(), attention.getGrain(), /*library=*/StringAttr(), /*library_plan=*/StringAttr(),
+      kCompute);
+}
+
+void CommandEmitter::emitAttentionBackward(kernel::AttentionBackwardOp attention) {
+  Location loc = attention.getLoc();
+  ValueRange maskInputs = attention.getMaskInputs();
+  SmallVector<Attribute> gradients;
+  for (Value gradient : attention.getGrads())
+    gradients.push_back(writeRef(assignment.getSlot(gradient), loc));
+  RefAttr maskGradient;
+  if (attention.getMaskGrad())
+    maskGradient = writeRef(assignment.getSlot(attention.getMaskGrad()), loc);
+  lastCompute = create<plan::AttentionBackwardOp>(
+      loc, *attention.getSymbol(), getAttentionShape(attention), readRef(attention.getDout()),
+      readRef(attention.getQ()), readRef(attention.getK()), readRef(attention.getV()),
+      maskInputs.empty() ? ArrayAttr() : readRefs(maskInputs), readRef(attention.getOut()), readRef(attention.getLse()),
+      builder.getArrayAttr(gradients), maskGradient, attention.getParallelIterations(), attention.getGrain(),
+      /*library=*/StringAttr(), /*library_plan=*/StringAttr(), kCompute);
 }
 
 void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
@@ -263,6 +297,10 @@ LogicalResult CommandEmitter::emitOp(Operation *op) {
                                              check.getUse(), kCompute);
   } else if (auto gemm = dyn_cast<kernel::GemmOp>(op)) {
     emitGemm(gemm);
+  } else if (auto attention = dyn_cast<kernel::AttentionOp>(op)) {
+    emitAttention(attention);
+  } else if (auto attention = dyn_cast<kernel::AttentionBackwardOp>(op)) {
+    emitAttentionBackward(attention);
   } else if (auto kernel = dyn_cast<KernelOpInterface>(op)) {
     emitKernel(kernel);
   } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Dataflow.h"
+#include "AttentionShape.h"
 #include "Communicators.h"
 #include "PlanKinds.h"
 #include "dialects/Kernel/Kernel.h"
@@ -177,12 +178,22 @@ static ArrayAttr findAxesOfRank(Operation *kernel, MeshOp mesh) {
   return ArrayAttr::get(kernel->getContext(), found);
 }
 
+/// What the kernel computes.
+static Attribute getOperation(KernelOpInterface kernel) {
+  MLIRContext *context = kernel->getContext();
+  auto symbol = FlatSymbolRefAttr::get(kernel.getSymbolAttr());
+  return llvm::TypeSwitch<Operation *, Attribute>(kernel)
+      .Case<kernel::AttentionOp, kernel::AttentionBackwardOp>([&](auto attention) {
+        return plan::AttentionOperationAttr::get(context, symbol, getAttentionShape(attention));
+      })
+      .Default([&](Operation *) { return plan::KernelOperationAttr::get(context, symbol); });
+}
+
 void DataflowBuilder::addKernel(KernelOpInterface kernel) {
   Operation *op = kernel;
-  auto operation = plan::KernelOperationAttr::get(op->getContext(), FlatSymbolRefAttr::get(kernel.getSymbolAttr()));
   auto cluster = dyn_cast<kernel::ClusterOp>(op);
   SmallVector<int32_t> byRank = findByRank(op);
-  plan::ComputeOp computed = compute(operation, lookup(op->getOperands()), op->getResults(), op->getLoc(),
+  plan::ComputeOp computed = compute(getOperation(kernel), lookup(op->getOperands()), op->getResults(), op->getLoc(),
                                      cluster && op->getNumResults() > 1 ? findReads(cluster) : ArrayAttr(), byRank);
   auto meshes = step->getParentOfType<ModuleOp>().getOps<MeshOp>();
   if (!byRank.empty() && !meshes.empty())

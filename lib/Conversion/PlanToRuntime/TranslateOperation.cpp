@@ -15,11 +15,16 @@ static FailureOr<runtime::DType> translateDType(plan::ComputeOp op, Type type) {
 }
 
 /// Operands are read and results written, in this order.
-static runtime::Operation translateKernel(plan::ComputeOp op, plan::KernelOperationAttr kernel) {
-  runtime::KernelOperation translated{kernel.getKernel().getValue().str(), {}};
+static runtime::KernelOperation launchOf(plan::ComputeOp op, FlatSymbolRefAttr kernel) {
+  runtime::KernelOperation translated{kernel.getValue().str(), {}};
   translated.arguments.assign(op.getOperands().size(), runtime::Access::Read);
   translated.arguments.insert(translated.arguments.end(), op.getValues().size(), runtime::Access::Write);
   return translated;
+}
+
+static runtime::Operation translateAttention(plan::ComputeOp op, plan::AttentionOperationAttr attention,
+                                             runtime::DType dtype) {
+  return runtime::AttentionOperation{launchOf(op, attention.getKernel()), translateShape(attention.getShape(), dtype)};
 }
 
 static runtime::Operation translateGemm(plan::GemmOperationAttr gemm, runtime::DType dtype) {
@@ -68,7 +73,13 @@ FailureOr<runtime::Operation> spmd::translateOperation(plan::ComputeOp op) {
     return translate(attribute, *dtype);
   };
   return llvm::TypeSwitch<Attribute, Result>(op.getWhat())
-      .Case([&](plan::KernelOperationAttr kernel) { return translateKernel(op, kernel); })
+      .Case([&](plan::KernelOperationAttr kernel) -> Result { return {launchOf(op, kernel.getKernel())}; })
+      .Case([&](plan::AttentionOperationAttr attention) -> Result {
+        FailureOr<runtime::DType> dtype = translateDType(op, attention.getShape().getDtype());
+        if (failed(dtype))
+          return failure();
+        return translateAttention(op, attention, *dtype);
+      })
       .Case([&](plan::GemmOperationAttr gemm) { return withDType(gemm, translateGemm); })
       .Case([&](plan::CollectiveOperationAttr collective) { return withDType(collective, translateCollective); })
       .Case([&](plan::CheckIndexOperationAttr check) { return withDType(check, translateCheck); });

@@ -34,6 +34,10 @@ private:
 
   // What an op does; its references go to `command`.
   runtime::KernelCommand translate(Command &command, plan::KernelOp op);
+  runtime::AttentionCommand translate(Command &command, plan::AttentionOp op);
+  runtime::AttentionCommand translate(Command &command, plan::AttentionBackwardOp op);
+  template <typename OpT>
+  runtime::AttentionCommand translateAttention(Command &command, OpT op);
   runtime::GemmCommand translate(Command &command, plan::GemmOp op);
   runtime::CollectiveCommand translate(Command &command, plan::CollectiveOpInterface op);
   runtime::WaitCommand translate(Command &command, plan::WaitOp op);
@@ -85,6 +89,32 @@ int32_t PlanTranslator::addOptionalRef(Command &command, std::optional<plan::Ref
 runtime::KernelCommand PlanTranslator::translate(Command &command, plan::KernelOp op) {
   addRefs(command, op.getArgs());
   return {op.getKernel().str(), static_cast<int64_t>(op.getParallel()), static_cast<int64_t>(op.getGrain())};
+}
+
+template <typename OpT>
+runtime::AttentionCommand PlanTranslator::translateAttention(Command &command, OpT op) {
+  for (plan::RefAttr ref : op.getRefs())
+    command.refs.push_back(translateRef(ref));
+  runtime::AttentionCommand attention;
+  attention.symbol = op.getKernel().str();
+  attention.parallel = static_cast<int64_t>(op.getParallel());
+  attention.grain = static_cast<int64_t>(op.getGrain());
+  attention.shape = translateShape(op.getShape(), translateDType(op, op.getShape().getDtype()));
+  attention.maskInputs = op.getMaskInputs() ? static_cast<int32_t>(op.getMaskInputs()->size()) : 0;
+  if (op.getLibrary())
+    attention.libraryPlan = runtime::LibraryPlan{op.getLibrary()->str(), op.getLibraryPlan()->str()};
+  return attention;
+}
+
+runtime::AttentionCommand PlanTranslator::translate(Command &command, plan::AttentionOp op) {
+  return translateAttention(command, op);
+}
+
+runtime::AttentionCommand PlanTranslator::translate(Command &command, plan::AttentionBackwardOp op) {
+  runtime::AttentionCommand attention = translateAttention(command, op);
+  attention.gradients = static_cast<int32_t>(op.getGradients().size());
+  attention.hasMaskGradient = op.getMaskGradient().has_value();
+  return attention;
 }
 
 runtime::GemmCommand PlanTranslator::translate(Command &command, plan::GemmOp op) {
@@ -149,8 +179,9 @@ Command PlanTranslator::translateCommand(plan::CommandOpInterface op) {
   command.stream = static_cast<int32_t>(op.getStream());
   command.location = describeSource(op.getLoc());
   llvm::TypeSwitch<Operation *>(op)
-      .Case<plan::KernelOp, plan::GemmOp, plan::CollectiveOpInterface, plan::WaitOp, plan::CopyOp, plan::FillOp,
-            plan::CheckIndexOp>([&](auto op) { command.action = translate(command, op); });
+      .Case<plan::KernelOp, plan::AttentionOp, plan::AttentionBackwardOp, plan::GemmOp, plan::CollectiveOpInterface,
+            plan::WaitOp, plan::CopyOp, plan::FillOp, plan::CheckIndexOp>(
+          [&](auto op) { command.action = translate(command, op); });
   return command;
 }
 

@@ -40,6 +40,17 @@ static Status checkLaunches(const Manifest &manifest, const Plan &plan) {
   return Status::success();
 }
 
+/// No command is to be done by a library's plan: nobody can run one yet.
+static Status checkLibraryPlans(const Plan &plan) {
+  for (size_t id = 0; id < plan.commands.size(); ++id)
+    if (const auto *attention = plan.commands[id].as<AttentionCommand>(); attention && attention->libraryPlan)
+      return Status::badInput("/commands/" + std::to_string(id) + "/library_plan: " + plan.commands[id].describe() +
+                              " is to run a plan of '" + attention->libraryPlan->library +
+                              "', and this runtime runs no library's plans; compile the step again without them, and "
+                              "its own kernel computes it");
+  return Status::success();
+}
+
 /// What was given instead of an artifact, and what to do with it; else the error of the file that is missing.
 static Status explain(const std::string &folder, const Status &error) {
   namespace fs = std::filesystem;
@@ -72,7 +83,9 @@ static Status loadPlan(Artifact &artifact) {
     return Status::badInput("'" + planPath + "': its collectives have the hash " + formatHash(artifact.traceHash) +
                             ", the manifest says " + program.traceHash +
                             ": manifest and plan are not of one compilation");
-  Status certificate = checkLaunches(artifact.manifest, artifact.plan);
+  Status certificate = checkLibraryPlans(artifact.plan);
+  if (certificate.ok())
+    certificate = checkLaunches(artifact.manifest, artifact.plan);
   if (certificate.ok())
     certificate = checkCertificate(artifact.manifest, artifact.plan);
   if (!certificate.ok())

@@ -34,6 +34,7 @@ private:
   Status checkOperands(int32_t id) const;
   // What the references of a command must be, by its kind.
   Status checkRefs(int32_t id, const std::vector<Ref> &refs, const KernelCommand &kernel) const;
+  Status checkRefs(int32_t id, const std::vector<Ref> &refs, const AttentionCommand &attention) const;
   Status checkRefs(int32_t id, const std::vector<Ref> &refs, const GemmCommand &gemm) const;
   Status checkRefs(int32_t id, const std::vector<Ref> &refs, const CollectiveCommand &collective) const;
   Status checkRefs(int32_t id, const std::vector<Ref> &refs, const WaitCommand &wait) const;
@@ -149,6 +150,58 @@ Status StructureChecker::checkInPlace(int32_t id, const RankGroups &ranks, const
       return error(id, 2, "send and receive overlap, but not at the chunk of rank " + std::to_string(rank));
   }
   return inPlace == coordinates.size() ? Status::success() : checkSameBytes(id, part);
+}
+
+Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const AttentionCommand &attention) const {
+  const AttentionShape &s = attention.shape;
+  auto needs = [&](const char *name, const Ref &ref, __int128 bytes) -> Status {
+    if (bytes <= ref.bytes)
+      return Status::success();
+    return error(id, 2,
+                 std::string(name) + " needs " + std::to_string(static_cast<int64_t>(bytes)) +
+                     " bytes, its reference has " + std::to_string(ref.bytes));
+  };
+  auto checkView = [&](const char *name, const Ref &ref, const AttentionView &view, int64_t heads, int64_t rows,
+                       int64_t columns) {
+    __int128 elements = static_cast<__int128>(s.batch - 1) * view.batch + static_cast<__int128>(heads - 1) * view.head +
+                        static_cast<__int128>(rows - 1) * view.row + view.offset + columns;
+    return needs(name, ref, elements * sizeOf(s.dtype));
+  };
+  size_t q = attention.q(), gradient = attention.gradient(), next = attention.gradients == 1 ? 0 : 1;
+  struct Part {
+    const char *name;
+    size_t ref;
+    const AttentionView &view;
+    int64_t heads, rows, columns;
+  };
+  std::vector<Part> parts = {{"q", q, s.q, s.heads, s.qLen, s.headDim},
+                             {"k", q + 1, s.k, s.kvHeads, s.kvLen, s.headDim},
+                             {"v", q + 2, s.v, s.kvHeads, s.kvLen, s.vDim},
+                             {"out", attention.out(), s.out, s.heads, s.qLen, s.vDim}};
+  if (s.isBackward) {
+    parts.push_back({"dout", 0, s.dout, s.heads, s.qLen, s.vDim});
+    parts.push_back({"dq", gradient, s.dq, s.heads, s.qLen, s.headDim});
+    parts.push_back({"dk", gradient + next, s.dk, s.kvHeads, s.kvLen, s.headDim});
+    parts.push_back({"dv", gradient + 2 * next, s.dv, s.kvHeads, s.kvLen, s.vDim});
+  }
+  for (const Part &part : parts)
+    if (Status status = checkView(part.name, refs[part.ref], part.view, part.heads, part.rows, part.columns);
+        !status.ok())
+      return status;
+  __int128 rows = static_cast<__int128>(s.batch) * s.heads * s.qLen;
+  if (Status status = needs("lse", refs[attention.lse()], rows * sizeOf(DType::F32)); !status.ok())
+    return status;
+  // One for all batches and heads at least.
+  if (attention.hasMaskGradient)
+    if (Status status = needs("mask_gradient", refs[attention.maskGradient()],
+                              static_cast<__int128>(s.qLen) * s.kvLen * sizeOf(DType::F32));
+        !status.ok())
+      return status;
+  for (size_t result = attention.firstResult(); result < refs.size(); ++result)
+    for (size_t other = 0; other < result; ++other)
+      if (Status status = checkDisjoint(id, refs[other], refs[result]); !status.ok())
+        return status;
+  return Status::success();
 }
 
 Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const GemmCommand &gemm) const {

@@ -56,6 +56,18 @@ const char *spmd::runtime::nameOf(GemmOperand operand) {
   return "";
 }
 
+const char *spmd::runtime::nameOf(AttentionMask mask) {
+  switch (mask) {
+  case AttentionMask::None:
+    return "none";
+#define SPMD_ATTENTION_MASK(NAME, TEXT)                                                                                \
+  case AttentionMask::NAME:                                                                                            \
+    return #TEXT;
+#include "spmd/Runtime/Core/Kinds.def"
+  }
+  return "";
+}
+
 std::optional<ReductionKind> spmd::runtime::parseReductionKind(std::string_view name) {
   for (ReductionKind kind : kReductionKinds)
     if (name == nameOf(kind))
@@ -77,6 +89,13 @@ std::optional<GemmOperand> spmd::runtime::parseGemmOperand(std::string_view name
   return std::nullopt;
 }
 
+std::optional<AttentionMask> spmd::runtime::parseAttentionMask(std::string_view name) {
+  for (AttentionMask mask : kAttentionMasks)
+    if (name == nameOf(mask))
+      return mask;
+  return std::nullopt;
+}
+
 int64_t Exchange::messageBytes() const {
   int64_t elements = 0;
   for (int64_t count : counts)
@@ -87,6 +106,9 @@ int64_t Exchange::messageBytes() const {
 namespace {
 struct Name {
   const char *operator()(const KernelCommand &) const { return "kernel"; }
+  const char *operator()(const AttentionCommand &attention) const {
+    return attention.shape.isBackward ? "attention_backward" : "attention";
+  }
   const char *operator()(const GemmCommand &) const { return "gemm"; }
   const char *operator()(const CollectiveCommand &collective) const { return nameOf(collective.kind); }
   const char *operator()(const WaitCommand &) const { return "wait"; }
@@ -100,8 +122,9 @@ const char *spmd::runtime::nameOf(const Command::Action &action) { return std::v
 
 std::string Command::describe() const {
   std::string name = nameOf(*this);
-  return visit([&](const KernelCommand &kernel) { return name + " " + kernel.symbol; },
-               [&](const WaitCommand &wait) { return name + " for command " + std::to_string(wait.awaited); },
+  if (const auto *kernel = as<KernelCommand>())
+    return name + " " + kernel->symbol;
+  return visit([&](const WaitCommand &wait) { return name + " for command " + std::to_string(wait.awaited); },
                [&](const CollectiveCommand &collective) {
                  return collective.unit.empty() ? name : name + " of " + collective.unit;
                },

@@ -29,6 +29,47 @@ void spmd::runtime::writeBiasGradientOf(JsonWriter &json, GemmOperand operand) {
     json.member("bias_gradient_of", nameOf(operand));
 }
 
+/// Calls `each` with the name and the view of each operand and result that is a view.
+template <typename Shape, typename Each>
+static void forEachView(Shape &shape, Each each) {
+  each("q", shape.q);
+  each("k", shape.k);
+  each("v", shape.v);
+  each("out", shape.out);
+  if (!shape.isBackward)
+    return;
+  each("dout", shape.dout);
+  each("dq", shape.dq);
+  each("dk", shape.dk);
+  each("dv", shape.dv);
+}
+
+void spmd::runtime::writeAttentionShape(JsonWriter &json, const AttentionShape &shape) {
+  json.member("dtype", shape.dtype);
+  json.member("batch", shape.batch);
+  json.member("heads", shape.heads);
+  json.member("kv_heads", shape.kvHeads);
+  json.member("q_len", shape.qLen);
+  json.member("kv_len", shape.kvLen);
+  json.member("head_dim", shape.headDim);
+  json.member("v_dim", shape.vDim);
+  json.member("scale", shape.scale);
+  if (shape.mask != AttentionMask::None)
+    json.member("mask", nameOf(shape.mask));
+  json.optionalMember("window_low", shape.windowLow);
+  json.optionalMember("window_high", shape.windowHigh);
+  json.object("views", [&] {
+    forEachView(shape, [&](const char *name, const AttentionView &view) {
+      json.object(name, [&] {
+        json.member("offset", view.offset);
+        json.member("batch", view.batch);
+        json.member("head", view.head);
+        json.member("row", view.row);
+      });
+    });
+  });
+}
+
 void spmd::runtime::writeExchange(JsonWriter &json, const Exchange &exchange) {
   json.member("unit", exchange.unit);
   std::vector<std::string> kinds;
@@ -101,6 +142,40 @@ GemmOperand spmd::runtime::readBiasGradientOf(JsonValue value) {
   if (operand == GemmOperand::None)
     value["bias_gradient_of"].fail("expected " + joinChoices(kGemmOperands) + ", found '" + text + "'");
   return operand;
+}
+
+void spmd::runtime::readAttentionShape(JsonValue value, AttentionShape &shape) {
+  shape.dtype = readGemmDType(value["dtype"]);
+  auto readSize = [&](const char *key) {
+    int64_t size = value[key].asSize();
+    if (size < 1)
+      value[key].fail("expected at least 1, found 0");
+    return size;
+  };
+  shape.batch = readSize("batch");
+  shape.heads = readSize("heads");
+  shape.kvHeads = readSize("kv_heads");
+  if (shape.kvHeads > 0 && shape.heads % shape.kvHeads != 0)
+    value["kv_heads"].fail("is no divisor of the " + std::to_string(shape.heads) + " heads");
+  shape.qLen = readSize("q_len");
+  shape.kvLen = readSize("kv_len");
+  shape.headDim = readSize("head_dim");
+  shape.vDim = readSize("v_dim");
+  shape.scale = value["scale"].asDouble();
+  if (value.has("mask")) {
+    std::string text = value["mask"].asString();
+    shape.mask = parseAttentionMask(text).value_or(AttentionMask::None);
+    if (shape.mask == AttentionMask::None)
+      value["mask"].fail("expected " + joinChoices(kAttentionMasks) + ", found '" + text + "'");
+  }
+  if (value.has("window_low"))
+    shape.windowLow = value["window_low"].asInt();
+  if (value.has("window_high"))
+    shape.windowHigh = value["window_high"].asInt();
+  forEachView(shape, [&](const char *name, AttentionView &view) {
+    JsonValue entry = value["views"][name];
+    view = {entry["offset"].asSize(), entry["batch"].asSize(), entry["head"].asSize(), entry["row"].asSize()};
+  });
 }
 
 static ReductionKind readKind(JsonValue value) {

@@ -16,6 +16,8 @@ namespace spmd::runtime {
 void writeGemmSizes(JsonWriter &json, const GemmSizes &sizes);
 void writeActivation(JsonWriter &json, Activation activation);
 void writeBiasGradientOf(JsonWriter &json, GemmOperand operand);
+/// All of it; that it is backward is said by who has it.
+void writeAttentionShape(JsonWriter &json, const AttentionShape &shape);
 void writeExchange(JsonWriter &json, const Exchange &exchange);
 void writeCheckIndex(JsonWriter &json, const CheckIndexCommand &check);
 
@@ -23,6 +25,8 @@ void readGemmSizes(JsonValue value, GemmSizes &sizes);
 DType readGemmDType(JsonValue value);
 Activation readActivation(JsonValue value);
 GemmOperand readBiasGradientOf(JsonValue value);
+/// Backward or not is known.
+void readAttentionShape(JsonValue value, AttentionShape &shape);
 /// Of the exchange's kind, which is known.
 void readExchange(JsonValue value, Exchange &exchange);
 void readCheckIndex(JsonValue value, CheckIndexCommand &check);

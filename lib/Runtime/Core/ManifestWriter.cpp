@@ -31,7 +31,9 @@ private:
   void writeOutput(const Output &output);
   /// `key` has its kind.
   void writeBinding(const char *key, const Binding &binding);
+  void writeLaunch(const KernelOperation &kernel);
   void writeOperation(const KernelOperation &kernel);
+  void writeOperation(const AttentionOperation &attention);
   void writeOperation(const GemmOperation &gemm);
   void writeOperation(const CollectiveOperation &collective);
   void writeOperation(const CheckIndexCommand &check);
@@ -234,13 +236,25 @@ void ManifestWriter::writeBinding(const char *key, const Binding &binding) {
   json.member("dtype", binding.dtype);
 }
 
-void ManifestWriter::writeOperation(const KernelOperation &kernel) {
-  json.member("compute", nameOf(KernelCommand()));
+void ManifestWriter::writeLaunch(const KernelOperation &kernel) {
   json.member("kernel", kernel.symbol);
   std::vector<std::string> accesses;
   for (Access access : kernel.arguments)
     accesses.push_back(nameOf(access));
   json.member("args", accesses);
+}
+
+void ManifestWriter::writeOperation(const KernelOperation &kernel) {
+  json.member("compute", nameOf(KernelCommand()));
+  writeLaunch(kernel);
+}
+
+void ManifestWriter::writeOperation(const AttentionOperation &attention) {
+  AttentionCommand command;
+  command.shape = attention.shape;
+  json.member("compute", nameOf(command));
+  writeLaunch(attention);
+  writeAttentionShape(json, attention.shape);
 }
 
 void ManifestWriter::writeOperation(const GemmOperation &gemm) {

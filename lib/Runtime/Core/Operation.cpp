@@ -1,6 +1,7 @@
 //===- Operation.cpp ------------------------------------------------------===//
 
 #include "spmd/Runtime/Core/Operation.h"
+#include "spmd/Runtime/Core/Text.h"
 
 #include <tuple>
 
@@ -14,12 +15,22 @@ static auto tie(const GemmSizes &g) {
   return std::tie(g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.transA, g.transB, g.batch, g.strideA, g.strideB, g.strideC,
                   g.activation, g.biasGradientOf);
 }
+static auto tie(const AttentionView &v) { return std::tie(v.offset, v.batch, v.head, v.row); }
+static auto tie(const AttentionShape &s) {
+  return std::tuple_cat(std::tie(s.isBackward, s.batch, s.heads, s.kvHeads, s.qLen, s.kvLen, s.headDim, s.vDim, s.scale,
+                                 s.dtype, s.mask, s.windowLow, s.windowHigh),
+                        tie(s.q), tie(s.k), tie(s.v), tie(s.out), tie(s.dout), tie(s.dq), tie(s.dk), tie(s.dv));
+}
 static auto tie(const GemmOperation &g) { return std::tie(g.dtype, g.hasBias, g.hasResidual, g.hasPreActivation); }
 static auto tie(const CollectiveOperation &c) { return std::tie(c.kind, c.dtype, c.counts, c.kinds, c.unit, c.axes); }
 static auto tie(const CheckIndexCommand &c) { return std::tie(c.dtype, c.count, c.low, c.high, c.ignoreIndex, c.use); }
 
 bool spmd::runtime::operator<(const KernelOperation &a, const KernelOperation &b) {
   return std::tie(a.symbol, a.arguments) < std::tie(b.symbol, b.arguments);
+}
+bool spmd::runtime::operator<(const AttentionOperation &a, const AttentionOperation &b) {
+  return std::tuple_cat(std::tie(a.symbol, a.arguments), tie(a.shape)) <
+         std::tuple_cat(std::tie(b.symbol, b.arguments), tie(b.shape));
 }
 bool spmd::runtime::operator<(const GemmOperation &a, const GemmOperation &b) {
   return std::tuple_cat(tie(a.sizes), tie(a)) < std::tuple_cat(tie(b.sizes), tie(b));
@@ -40,10 +51,31 @@ static std::string join(const std::vector<int64_t> &numbers) {
   return text;
 }
 
-static std::string textOf(const KernelOperation &kernel) {
-  std::string text = "kernel " + kernel.symbol + " ";
+/// The symbol and how each argument is used.
+static std::string launchText(const KernelOperation &kernel) {
+  std::string text = kernel.symbol + " ";
   for (Access access : kernel.arguments)
     text += textOf(access);
+  return text;
+}
+
+static std::string textOf(const KernelOperation &kernel) { return "kernel " + launchText(kernel); }
+
+static std::string textOf(const AttentionOperation &attention) {
+  const AttentionShape &s = attention.shape;
+  auto viewText = [](const char *name, const AttentionView &view) {
+    return std::string(" ") + name + " " + join({view.offset, view.batch, view.head, view.row});
+  };
+  std::string text = std::string(s.isBackward ? "attention_backward " : "attention ") + launchText(attention) + " " +
+                     nameOf(s.dtype) + " " + join({s.batch, s.heads, s.kvHeads, s.qLen, s.kvLen, s.headDim, s.vDim}) +
+                     " scale " + formatNumber(s.scale, 6);
+  if (s.mask != AttentionMask::None)
+    text += std::string(" mask ") + nameOf(s.mask);
+  text += s.windowLow ? " from " + std::to_string(*s.windowLow) : "";
+  text += s.windowHigh ? " to " + std::to_string(*s.windowHigh) : "";
+  text += viewText("q", s.q) + viewText("k", s.k) + viewText("v", s.v) + viewText("out", s.out);
+  if (s.isBackward)
+    text += viewText("dout", s.dout) + viewText("dq", s.dq) + viewText("dk", s.dk) + viewText("dv", s.dv);
   return text;
 }
 
@@ -92,27 +124,30 @@ static bool hasResidual(const GemmShape &gemm) { return gemm.residual >= 0 || ge
 
 std::optional<Operation> spmd::runtime::operationOf(const Plan &plan, const Command &command) {
   using Found = std::optional<Operation>;
-  return command.visit(
-      [&](const KernelCommand &kernel) -> Found {
-        // How often it runs is for the kernel file to say (rule 9): a GPU launches other numbers than a loop has
-        // iterations.
-        KernelOperation operation{kernel.symbol, {}};
-        for (const Ref &ref : command.refs)
-          operation.arguments.push_back(ref.access);
-        return operation;
-      },
-      [](const GemmCommand &gemm) -> Found {
-        GemmOperation operation(gemm.shape, gemm.dtype);
-        operation.hasBias = gemm.shape.bias >= 0;
-        operation.hasResidual = hasResidual(gemm.shape);
-        operation.hasPreActivation = gemm.shape.preActivation >= 0;
-        return operation;
-      },
-      [&](const CollectiveCommand &collective) -> Found {
-        return CollectiveOperation{collective, plan.axesOf(collective.communicator)};
-      },
-      [](const CheckIndexCommand &check) -> Found { return check; }, [](const WaitCommand &) { return Found(); },
-      [](const CopyCommand &) { return Found(); }, [](const FillCommand &) { return Found(); });
+  // How often it runs is for the kernel file to say (rule 9): a GPU launches other numbers than a loop has iterations.
+  auto launchOf = [&](const KernelCommand &kernel) {
+    KernelOperation operation{kernel.symbol, {}};
+    for (const Ref &ref : command.refs)
+      operation.arguments.push_back(ref.access);
+    return operation;
+  };
+  return command.visit([&](const KernelCommand &kernel) -> Found { return launchOf(kernel); },
+                       [&](const AttentionCommand &attention) -> Found {
+                         return AttentionOperation{launchOf(attention), attention.shape};
+                       },
+                       [](const GemmCommand &gemm) -> Found {
+                         GemmOperation operation(gemm.shape, gemm.dtype);
+                         operation.hasBias = gemm.shape.bias >= 0;
+                         operation.hasResidual = hasResidual(gemm.shape);
+                         operation.hasPreActivation = gemm.shape.preActivation >= 0;
+                         return operation;
+                       },
+                       [&](const CollectiveCommand &collective) -> Found {
+                         return CollectiveOperation{collective, plan.axesOf(collective.communicator)};
+                       },
+                       [](const CheckIndexCommand &check) -> Found { return check; },
+                       [](const WaitCommand &) { return Found(); }, [](const CopyCommand &) { return Found(); },
+                       [](const FillCommand &) { return Found(); });
 }
 
 std::vector<const Ref *> spmd::runtime::operandsOf(const Command &command) {

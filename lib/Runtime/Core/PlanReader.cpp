@@ -22,12 +22,14 @@ private:
   void readCommand(JsonValue value);
   // The members of one kind of command, and its references.
   void read(JsonValue value, KernelCommand &kernel, std::vector<Ref> &refs);
+  void read(JsonValue value, AttentionCommand &attention, std::vector<Ref> &refs);
   void read(JsonValue value, GemmCommand &gemm, std::vector<Ref> &refs);
   void read(JsonValue value, CollectiveCommand &collective, std::vector<Ref> &refs);
   void read(JsonValue value, WaitCommand &wait, std::vector<Ref> &refs);
   void read(JsonValue value, CopyCommand &copy, std::vector<Ref> &refs);
   void read(JsonValue value, FillCommand &fill, std::vector<Ref> &refs);
   void read(JsonValue value, CheckIndexCommand &check, std::vector<Ref> &refs);
+  void readLaunch(JsonValue value, KernelCommand &kernel);
   void readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref> &refs);
   Ref readRef(JsonValue value);
   /// A reference whose access is given by the command, not by the file.
@@ -92,13 +94,55 @@ void PlanReader::readBuffer(JsonValue value) {
   plan.buffers.push_back(std::move(buffer));
 }
 
-void PlanReader::read(JsonValue value, KernelCommand &kernel, std::vector<Ref> &refs) {
+void PlanReader::readLaunch(JsonValue value, KernelCommand &kernel) {
   kernel.symbol = value["kernel"].asString();
   kernel.parallel = value["parallel"].asSize();
   kernel.grain = value["grain"].asSize();
   if (kernel.grain < 1)
     value["grain"].fail("expected at least 1");
+}
+
+void PlanReader::read(JsonValue value, KernelCommand &kernel, std::vector<Ref> &refs) {
+  readLaunch(value, kernel);
   refs = readRefs(value["args"]);
+}
+
+void PlanReader::read(JsonValue value, AttentionCommand &attention, std::vector<Ref> &refs) {
+  readLaunch(value, attention);
+  AttentionShape &shape = attention.shape;
+  readAttentionShape(value, shape);
+  auto add = [&](JsonValue entry, Access access) { refs.push_back(readRef(entry, access)); };
+  if (shape.isBackward)
+    add(value["dout"], Access::Read);
+  for (const char *operand : {"q", "k", "v"})
+    add(value[operand], Access::Read);
+  if (value.has("mask_inputs"))
+    value["mask_inputs"].forEach([&](JsonValue entry) {
+      add(entry, Access::Read);
+      ++attention.maskInputs;
+    });
+  if (attention.maskInputs && shape.mask == AttentionMask::None)
+    value["mask_inputs"].fail("there is no mask");
+  for (const char *result : {"out", "lse"})
+    add(value[result], shape.isBackward ? Access::Read : Access::Write);
+  if (shape.isBackward) {
+    value["gradients"].forEach([&](JsonValue entry) {
+      add(entry, Access::Write);
+      ++attention.gradients;
+    });
+    if (attention.gradients != 1 && attention.gradients != 3)
+      value["gradients"].fail("expected 1 or 3, found " + std::to_string(attention.gradients));
+    attention.hasMaskGradient = value.has("mask_gradient");
+  }
+  if (attention.hasMaskGradient) {
+    add(value["mask_gradient"], Access::Write);
+    if (shape.mask != AttentionMask::Added)
+      value["mask_gradient"].fail("there is no mask that is added");
+  }
+  if (value.has("library_plan")) {
+    JsonValue plan = value["library_plan"];
+    attention.libraryPlan = LibraryPlan{plan["library"].asString(), plan["plan"].asString()};
+  }
 }
 
 void PlanReader::read(JsonValue value, GemmCommand &gemm, std::vector<Ref> &refs) {
@@ -176,8 +220,10 @@ void PlanReader::read(JsonValue value, CheckIndexCommand &check, std::vector<Ref
 
 /// Each kind of command, empty.
 static std::vector<Command::Action> listKinds() {
-  std::vector<Command::Action> kinds = {KernelCommand(), GemmCommand(), WaitCommand(),
-                                        CopyCommand(),   FillCommand(), CheckIndexCommand()};
+  AttentionCommand backward;
+  backward.shape.isBackward = true;
+  std::vector<Command::Action> kinds = {KernelCommand(), AttentionCommand(), backward,      GemmCommand(),
+                                        WaitCommand(),   CopyCommand(),      FillCommand(), CheckIndexCommand()};
   for (CollectiveKind kind : kCollectiveKinds) {
     CollectiveCommand collective;
     collective.kind = kind;

@@ -7,6 +7,8 @@
 #include "CommandFields.h"
 #include "spmd/Runtime/Core/Plan.h"
 
+#include <array>
+
 using namespace spmd::runtime;
 
 namespace {
@@ -20,12 +22,14 @@ private:
   void writeBuffer(const Buffer &buffer);
   void writeCommand(const Command &command);
   void write(const KernelCommand &kernel, const std::vector<Ref> &refs);
+  void write(const AttentionCommand &attention, const std::vector<Ref> &refs);
   void write(const GemmCommand &gemm, const std::vector<Ref> &refs);
   void write(const CollectiveCommand &collective, const std::vector<Ref> &refs);
   void write(const WaitCommand &wait, const std::vector<Ref> &refs);
   void write(const CopyCommand &copy, const std::vector<Ref> &refs);
   void write(const FillCommand &fill, const std::vector<Ref> &refs);
   void write(const CheckIndexCommand &check, const std::vector<Ref> &refs);
+  void writeLaunch(const KernelCommand &kernel);
   void writeRef(const char *key, const Ref &ref) {
     json.object(key, [&] { writeRefBody(ref); });
   }
@@ -60,11 +64,40 @@ void PlanWriter::writeBuffer(const Buffer &buffer) {
   json.member("loc", buffer.location);
 }
 
-void PlanWriter::write(const KernelCommand &kernel, const std::vector<Ref> &refs) {
+void PlanWriter::writeLaunch(const KernelCommand &kernel) {
   json.member("kernel", kernel.symbol);
   json.member("parallel", kernel.parallel);
   json.member("grain", kernel.grain);
+}
+
+void PlanWriter::write(const KernelCommand &kernel, const std::vector<Ref> &refs) {
+  writeLaunch(kernel);
   writeRefs("args", refs);
+}
+
+void PlanWriter::write(const AttentionCommand &attention, const std::vector<Ref> &refs) {
+  writeLaunch(attention);
+  writeAttentionShape(json, attention.shape);
+  auto writeList = [&](const char *key, size_t begin, size_t end) {
+    auto at = [&](size_t ref) { return refs.begin() + static_cast<std::ptrdiff_t>(ref); };
+    if (begin != end)
+      writeRefs(key, {at(begin), at(end)});
+  };
+  if (attention.shape.isBackward)
+    writeRef("dout", refs[0]);
+  for (size_t i = 0; i < 3; ++i)
+    writeRef(std::array{"q", "k", "v"}[i], refs[attention.q() + i]);
+  writeList("mask_inputs", attention.mask(), attention.out());
+  writeRef("out", refs[attention.out()]);
+  writeRef("lse", refs[attention.lse()]);
+  writeList("gradients", attention.gradient(), attention.maskGradient());
+  if (attention.hasMaskGradient)
+    writeRef("mask_gradient", refs[attention.maskGradient()]);
+  if (attention.libraryPlan)
+    json.object("library_plan", [&] {
+      json.member("library", attention.libraryPlan->library);
+      json.member("plan", attention.libraryPlan->plan);
+    });
 }
 
 void PlanWriter::write(const GemmCommand &gemm, const std::vector<Ref> &refs) {

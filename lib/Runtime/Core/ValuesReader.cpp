@@ -50,10 +50,20 @@ static GemmOperation readGemm(JsonValue value) {
 
 static Operation readOperation(JsonValue value) {
   std::string name = value["compute"].asString();
-  if (name == nameOf(KernelCommand())) {
+  auto readLaunch = [&] {
     KernelOperation kernel{value["kernel"].asString(), {}};
     value["args"].forEach([&](JsonValue access) { kernel.arguments.push_back(readAccess(access)); });
     return kernel;
+  };
+  if (name == nameOf(KernelCommand()))
+    return readLaunch();
+  for (bool isBackward : {false, true}) {
+    AttentionCommand attention;
+    attention.shape.isBackward = isBackward;
+    if (name != nameOf(attention))
+      continue;
+    readAttentionShape(value, attention.shape);
+    return AttentionOperation{readLaunch(), attention.shape};
   }
   if (name == nameOf(GemmCommand()))
     return readGemm(value);

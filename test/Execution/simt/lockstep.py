@@ -188,12 +188,18 @@ def compare(ours, theirs, name, chain):
     host.compare([ours], [(wanted, ours.dtype)], tolerance(chain, name))
 
 
+def arguments_of(command):
+    """What a command refers to, in the order in which a plan has it: that of its kernel's arguments."""
+    members = [value if isinstance(value, list) else [value] for value in command.values()]
+    return [member for value in members for member in value if isinstance(member, dict) and "buffer" in member]
+
+
 def compare_step(package, emulated, artifact, kernels):
     """Runs the step of a package as two artifacts, for targets emulate and host, both made from `kernels`, IR of
     --compile-to=kernels. Returns how many kernels and launches there were, and how many of those had the same bits."""
     step, types, chains = Step(emulated, package), read_types(kernels), read_chains(kernels)
     trips = {command["kernel"]: command["parallel"] for command in read(artifact, "train_step.plan")["commands"]
-             if command["op"] == "kernel"}
+             if "kernel" in command}
     libraries = [os.path.join(folder, f"kernels.{CPU}.so") for folder in (emulated, artifact)]
     on_gpu, on_cpu = Library(libraries[0]), ctypes.CDLL(libraries[1])
     on_gpu.library.spmd_emulation_configure(1, 0, 0)
@@ -202,10 +208,11 @@ def compare_step(package, emulated, artifact, kernels):
     for number, command in enumerate(step.plan["commands"]):
         if command["op"] == "gemm":
             step.multiply(command)
-        elif command["op"] == "kernel":
-            symbol, arguments = command["kernel"], [step.find(argument) for argument in command["args"]]
+        elif "kernel" in command:
+            references = arguments_of(command)
+            symbol, arguments = command["kernel"], [step.find(argument) for argument in references]
             assert len(types[symbol]) == len(arguments)
-            written = [i for i, argument in enumerate(command["args"]) if "w" in argument["access"]]
+            written = [i for i, argument in enumerate(references) if "w" in argument["access"]]
             before = [arguments[i].copy() for i in written]
 
             def launch(library, trips):

@@ -85,4 +85,7 @@ def read_ptx(text: str) -> dict[str, Accesses]:
 def argument_bytes(artifact: pathlib.Path) -> dict[str, list[int]]:
     """symbol -> bytes behind each pointer."""
     plan = json.loads((artifact / "train_step.plan.json").read_text())
-    return {c["kernel"]: [ref["bytes"] for ref in c["args"]] for c in plan["commands"] if c["op"] == "kernel"}
+    lists = {c["kernel"]: [value if isinstance(value, list) else [value] for value in c.values()]
+             for c in plan["commands"] if "kernel" in c}
+    return {kernel: [ref["bytes"] for values in members for ref in values if isinstance(ref, dict) and "buffer" in ref]
+            for kernel, members in lists.items()}

@@ -104,6 +104,214 @@ plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
 
 // -----
 
+// Attention, constraint S1.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{attention has 3 heads, no multiple of 2 key/value heads}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 3, kvHeads = 2, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint S1.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{attention has a size 0, which is not positive}}
+  %0 = plan.attention @k <f32, batch = 0, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint S2.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{attention is of f32, bf16 or f16}}
+  %0 = plan.attention @k <f64, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint S2.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{attention has a scale that is not finite}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 0x7FF0000000000000 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint S3.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{attention has a negative offset or stride in}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = -4, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint S4.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{attention has views of 1 gradients, expected dout, dq, dk and dv or none}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>, dq = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint A1.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has a shape with views of gradients}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>, dout = <offset = 0, batch = 16, head = 16, row = 4>,
+      dq = <offset = 0, batch = 16, head = 16, row = 4>, dk = <offset = 0, batch = 16, head = 16, row = 4>,
+      dv = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint A1.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has a shape without views of gradients}}
+  %0 = plan.attention_backward @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      dout(r @b[0 : 64]) q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(r @b[192 : 64])
+      lse(r @b[256 : 16]) gradients(w @b[512 : 192])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint A2.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has access r of argument 4, expected w}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(r @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint A2.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has access rw of argument 6, expected w}}
+  %0 = plan.attention_backward @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>, dout = <offset = 0, batch = 16, head = 16, row = 4>,
+      dq = <offset = 0, batch = 16, head = 16, row = 4>, dk = <offset = 0, batch = 16, head = 16, row = 4>,
+      dv = <offset = 0, batch = 16, head = 16, row = 4>>
+      dout(r @b[0 : 64]) q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(r @b[192 : 64])
+      lse(r @b[256 : 16]) gradients(rw @b[512 : 192])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint A3.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has operands of a mask, but no mask}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) mask(r @b[512 : 4]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint A4.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has one of library and library_plan without the other}}
+  %0 = plan.attention @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>>
+      q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(w @b[192 : 64]) lse(w @b[256 : 16])
+      parallel 1 grain 1 on compute {library = "cudnn"}
+}
+
+// -----
+
+// Constraint A5.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has 2 gradients, expected 1 or 3}}
+  %0 = plan.attention_backward @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>, dout = <offset = 0, batch = 16, head = 16, row = 4>,
+      dq = <offset = 0, batch = 16, head = 16, row = 4>, dk = <offset = 0, batch = 16, head = 16, row = 4>,
+      dv = <offset = 0, batch = 16, head = 16, row = 4>>
+      dout(r @b[0 : 64]) q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(r @b[192 : 64])
+      lse(r @b[256 : 16]) gradients(w @b[512 : 64], w @b[576 : 64])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
+// Constraint A6.
+plan.program @p ranks 1 state 0 transient 1024 lower_bound 1024 peak {} {
+  plan.buffer @b io at 0 bytes 1024 "x"
+  // expected-error @+1 {{has mask_gradient, but no mask that is added}}
+  %0 = plan.attention_backward @k <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 4, kvLen = 4,
+      headDim = 4, vDim = 4, scale = 1.0 : f64, mask = condition, q = <offset = 0, batch = 16, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 0, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 16, head = 16, row = 4>, dout = <offset = 0, batch = 16, head = 16, row = 4>,
+      dq = <offset = 0, batch = 16, head = 16, row = 4>, dk = <offset = 0, batch = 16, head = 16, row = 4>,
+      dv = <offset = 0, batch = 16, head = 16, row = 4>>
+      dout(r @b[0 : 64]) q(r @b[0 : 64]) k(r @b[64 : 64]) v(r @b[128 : 64]) out(r @b[192 : 64])
+      lse(r @b[256 : 16]) gradients(w @b[512 : 192]) mask_gradient(w @b[768 : 64])
+      parallel 1 grain 1 on compute
+}
+
+// -----
+
 plan.program @p ranks 1 state 0 transient 64 lower_bound 64 peak {} {
   plan.communicator @scalar
   plan.buffer @b io at 0 bytes 64 "x"

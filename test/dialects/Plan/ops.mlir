@@ -47,6 +47,23 @@ plan.program @train_step ranks 2 state 1024 transient 4096 lower_bound 4000
       beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 workspace w @s[0 : 1024] on compute
   // CHECK: plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on compute
   %3 = plan.kernel @k0(rw @y[0 : 1024], w @g[0 + 512 * c0 : 512]) parallel 16 grain 4 on compute
+  // CHECK: plan.attention @k1 <f32, batch = 1, heads = 2, kvHeads = 1, qLen = 4, kvLen = 4, headDim = 4, vDim = 4, scale = 5.000000e-01 : f64, mask = condition, high = 0, q = <offset = 0, batch = 32, head = 16, row = 4>, k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 16, batch = 16, head = 16, row = 4>, out = <offset = 0, batch = 32, head = 16, row = 4>> q(r @x[0 : 128]) k(r @w[0 : 128]) v(r @w[0 : 128]) mask(r @x[512 : 4]) out(w @y[0 : 128]) lse(w @y[128 : 32]) parallel 2 grain 1 on compute
+  %forward = plan.attention @k1 <f32, batch = 1, heads = 2, kvHeads = 1, qLen = 4, kvLen = 4, headDim = 4, vDim = 4,
+      scale = 0.5 : f64, mask = condition, high = 0, q = <offset = 0, batch = 32, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 16, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 32, head = 16, row = 4>>
+      q(r @x[0 : 128]) k(r @w[0 : 128]) v(r @w[0 : 128]) mask(r @x[512 : 4]) out(w @y[0 : 128]) lse(w @y[128 : 32])
+      parallel 2 grain 1 on compute
+  // CHECK: plan.attention_backward @k2 <f32, {{.*}} mask = added, low = -1, q = {{.*}} dout = <offset = 0, batch = 32, head = 16, row = 4>, {{.*}}> dout(r @y[256 : 128]) q(r @x[0 : 128]) {{.*}} out(r @y[0 : 128]) lse(r @y[128 : 32]) gradients(w @g[0 : 128], w @g[128 : 64], w @g[192 : 64]) mask_gradient(w @g[256 : 64]) parallel 1 grain 1 library "cudnn" plan "7f45" on compute
+  %backward = plan.attention_backward @k2 <f32, batch = 1, heads = 2, kvHeads = 1, qLen = 4, kvLen = 4, headDim = 4,
+      vDim = 4, scale = 0.5 : f64, mask = added, low = -1, q = <offset = 0, batch = 32, head = 16, row = 4>,
+      k = <offset = 0, batch = 16, head = 16, row = 4>, v = <offset = 16, batch = 16, head = 16, row = 4>,
+      out = <offset = 0, batch = 32, head = 16, row = 4>, dout = <offset = 0, batch = 32, head = 16, row = 4>,
+      dq = <offset = 0, batch = 32, head = 16, row = 4>, dk = <offset = 0, batch = 16, head = 16, row = 4>,
+      dv = <offset = 0, batch = 16, head = 16, row = 4>>
+      dout(r @y[256 : 128]) q(r @x[0 : 128]) k(r @w[0 : 128]) v(r @w[0 : 128]) out(r @y[0 : 128]) lse(r @y[128 : 32])
+      gradients(w @g[0 : 128], w @g[128 : 64], w @g[192 : 64]) mask_gradient(w @g[256 : 64]) parallel 1 grain 1
+      library "cudnn" plan "7f45" on compute
   // CHECK: plan.fill(w @g[1020 : 4]) value 0 on compute
   %4 = plan.fill(w @g[1020 : 4]) value 0 on compute
   %5 = plan.wait for %4 on reduce
@@ -73,6 +90,12 @@ plan.dataflow {
   %3 = plan.part %2 at 0 : <16> -> <4>
   // CHECK-NEXT: plan.compute #plan.check_index<i64, count = 2, low = 0, high = 65, use = "embedding">(%[[PART]]) : (!plan.bytes<16>) -> ()
   plan.compute #plan.check_index<i64, count = 2, low = 0, high = 65, use = "embedding">(%2) : (!plan.bytes<16>) -> ()
+  // CHECK-NEXT: plan.compute #plan.attention<@k1 <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 1, kvLen = 1, headDim = 1, vDim = 1, scale = 1.000000e+00 : f64, q = <offset = 0, batch = 1, head = 1, row = 1>, k = <offset = 0, batch = 1, head = 1, row = 1>, v = <offset = 0, batch = 1, head = 1, row = 1>, out = <offset = 0, batch = 1, head = 1, row = 1>>>(%[[PART]], %[[PART]], %[[PART]])
+  %out, %lse = plan.compute #plan.attention<@k1 <f32, batch = 1, heads = 1, kvHeads = 1, qLen = 1, kvLen = 1, headDim = 1,
+      vDim = 1, scale = 1.0 : f64, q = <offset = 0, batch = 1, head = 1, row = 1>,
+      k = <offset = 0, batch = 1, head = 1, row = 1>, v = <offset = 0, batch = 1, head = 1, row = 1>,
+      out = <offset = 0, batch = 1, head = 1, row = 1>>>(%2, %2, %2)
+      : (!plan.bytes<16>, !plan.bytes<16>, !plan.bytes<16>) -> (!plan.bytes<4>, !plan.bytes<4>)
   // CHECK-NEXT: %[[G:.*]] = plan.join(%[[PART]], %[[PART]]) at [0, 64] segments ["w", "b"] of "unit0" : (!plan.bytes<16>, !plan.bytes<16>) -> !plan.bytes<1024>
   %4 = plan.join(%2, %2) at [0, 64] segments ["w", "b"] of "unit0" : (!plan.bytes<16>, !plan.bytes<16>) -> !plan.bytes<1024>
   // CHECK-NEXT: plan.target %[[P]] is "param" type tensor<128xf32> : <512>

@@ -24,11 +24,13 @@ def main(root: Path, docs: Path) -> int:
         "plan": {"dtype": dtypes, "gemm/dtype": floating,
                  "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
                  "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)"),
-                 "gemm/bias_gradient_of": listed(kinds, "SPMD_GEMM_OPERAND", r"\w+, (\w+)")},
+                 "gemm/bias_gradient_of": listed(kinds, "SPMD_GEMM_OPERAND", r"\w+, (\w+)"),
+                 "attention/mask": listed(kinds, "SPMD_ATTENTION_MASK", r"\w+, (\w+)")},
         "manifest": {"dtype": dtypes, "gemm/dtype": floating,
                      "reduction": listed(kinds, "SPMD_REDUCTION_KIND", r"\w+, (\w+)"),
                      "gemm/activation": listed(kinds, "SPMD_ACTIVATION", r"\w+, (\w+)"),
-                     "gemm/bias_gradient_of": listed(kinds, "SPMD_GEMM_OPERAND", r"\w+, (\w+)"), "mode": modes},
+                     "gemm/bias_gradient_of": listed(kinds, "SPMD_GEMM_OPERAND", r"\w+, (\w+)"),
+                     "attention/mask": listed(kinds, "SPMD_ATTENTION_MASK", r"\w+, (\w+)"), "mode": modes},
         "step-format": {"dtype": dtypes, "default_dtype": floating}}
     problems = []
     for name, lists in wanted.items():

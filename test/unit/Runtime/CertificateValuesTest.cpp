@@ -1,5 +1,6 @@
 // Rule 8: the plan computes the table of values.
 #include "CertificateFixture.h"
+#include "TableChanges.h"
 
 using namespace spmd::runtime;
 
@@ -110,80 +111,6 @@ TEST_F(Certificate, Rule8TableJoinsOverlappingValues) {
   manifest.values->push_back(join);
   expectError(8, "overlaps what is before it");
 }
-
-namespace {
-/// Changes of one field each, of a name.
-std::vector<std::function<void(Binding &)>> changesOf(const Binding &) {
-  return {[](Binding &b) { b.kind = b.kind == Binding::Kind::Batch ? Binding::Kind::Hyper : Binding::Kind::Batch; },
-          [](Binding &b) { b.name += "x"; }, [](Binding &b) { b.state += "x"; }, [](Binding &b) { b.group += 1; },
-          [](Binding &b) { b.dtype = DType::I32; }};
-}
-
-std::vector<std::function<void(Operation &)>> changesOf(const KernelOperation &) {
-  auto kernel = [](Operation &o) -> KernelOperation & { return std::get<KernelOperation>(o); };
-  return {[=](Operation &o) { kernel(o).symbol += "x"; }, [=](Operation &o) { kernel(o).arguments.pop_back(); },
-          [=](Operation &o) {
-            Access &access = kernel(o).arguments[0];
-            access = access == Access::Read ? Access::ReadWrite : Access::Read;
-          }};
-}
-
-std::vector<std::function<void(Operation &)>> changesOf(const GemmOperation &) {
-  auto gemm = [](Operation &o) -> GemmOperation & { return std::get<GemmOperation>(o); };
-  std::vector<std::function<void(Operation &)>> changes;
-  for (int64_t GemmSizes::*number :
-       {&GemmSizes::m, &GemmSizes::n, &GemmSizes::k, &GemmSizes::lda, &GemmSizes::ldb, &GemmSizes::ldc,
-        &GemmSizes::batch, &GemmSizes::strideA, &GemmSizes::strideB, &GemmSizes::strideC})
-    changes.push_back([=](Operation &o) { gemm(o).sizes.*number += 1; });
-  for (bool GemmSizes::*flag : {&GemmSizes::transA, &GemmSizes::transB})
-    changes.push_back([=](Operation &o) { gemm(o).sizes.*flag ^= true; });
-  for (bool GemmOperation::*flag :
-       {&GemmOperation::hasBias, &GemmOperation::hasResidual, &GemmOperation::hasPreActivation})
-    changes.push_back([=](Operation &o) { gemm(o).*flag ^= true; });
-  changes.push_back([=](Operation &o) { gemm(o).sizes.activation = Activation::Relu; });
-  changes.push_back([=](Operation &o) { gemm(o).sizes.biasGradientOf = GemmOperand::A; });
-  changes.push_back([=](Operation &o) { gemm(o).dtype = DType::F64; });
-  return changes;
-}
-
-std::vector<std::function<void(Operation &)>> changesOf(const CollectiveOperation &) {
-  auto collective = [](Operation &o) -> CollectiveOperation & { return std::get<CollectiveOperation>(o); };
-  return {[=](Operation &o) {
-            CollectiveKind &kind = collective(o).kind;
-            kind = kind == CollectiveKind::AllGather ? CollectiveKind::AllReduce : CollectiveKind::AllGather;
-          },
-          [=](Operation &o) { collective(o).dtype = DType::F64; },
-          [=](Operation &o) { collective(o).counts[0] += 1; },
-          [=](Operation &o) { collective(o).kinds.push_back(ReductionKind::Max); },
-          [=](Operation &o) { collective(o).unit += "x"; },
-          [=](Operation &o) { collective(o).axes = {"data"}; }};
-}
-
-std::vector<std::function<void(Operation &)>> changesOf(const CheckIndexCommand &) {
-  auto check = [](Operation &o) -> CheckIndexCommand & { return std::get<CheckIndexCommand>(o); };
-  return {[=](Operation &o) { check(o).dtype = DType::I32; }, [=](Operation &o) { check(o).count += 1; },
-          [=](Operation &o) { check(o).low += 1; },           [=](Operation &o) { check(o).high += 1; },
-          [=](Operation &o) { check(o).ignoreIndex = 3; },    [=](Operation &o) { check(o).use += "x"; }};
-}
-
-/// Makes each change to each line, and expects it to be refused.
-void expectEveryFieldToCount(Manifest &manifest, const Plan &plan) {
-  for (ValueEntry &entry : *manifest.values) {
-    const ValueEntry kept = entry;
-    auto expectRefused = [&](const auto &changes, auto &field) {
-      for (size_t i = 0; i < changes.size(); ++i) {
-        changes[i](field);
-        EXPECT_FALSE(checkCertificate(manifest, plan).ok()) << kept.pointer << ": change " << i;
-        entry = kept;
-      }
-    };
-    if (entry.kind == ValueEntry::Kind::Source || entry.kind == ValueEntry::Kind::Target)
-      expectRefused(changesOf(entry.binding), entry.binding);
-    if (entry.kind == ValueEntry::Kind::Compute)
-      expectRefused(std::visit([](const auto &it) { return changesOf(it); }, kept.operation), entry.operation);
-  }
-}
-} // namespace
 
 TEST_F(Certificate, Rule8EveryFieldOfTheTableCounts) { expectEveryFieldToCount(manifest, plan); }
 

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -47,6 +48,71 @@ struct KernelCommand {
   std::string symbol;
   int64_t parallel = 1; ///< iterations
   int64_t grain = 1;    ///< how many of them a thread takes at once
+};
+
+/// What a mask does to a score, beyond the window of keys that its positions leave.
+enum class AttentionMask {
+  None,
+#define SPMD_ATTENTION_MASK(NAME, TEXT) NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
+
+/// All of them, None aside.
+inline constexpr AttentionMask kAttentionMasks[] = {
+#define SPMD_ATTENTION_MASK(NAME, TEXT) AttentionMask::NAME,
+#include "spmd/Runtime/Core/Kinds.def"
+};
+
+const char *nameOf(AttentionMask mask);
+/// The mask of this name, None aside; nothing when there is none.
+std::optional<AttentionMask> parseAttentionMask(std::string_view name);
+
+/// Where [batch, head, row, column] lies in a reference, in elements; columns are contiguous.
+struct AttentionView {
+  int64_t offset = 0, batch = 0, head = 0, row = 0;
+};
+
+/// What an attention computes: out = softmax(scale q k^T + mask) v for each batch and head, and lse, the logarithms of
+/// the sums of the exponentials, [batch, heads, qLen] in f32. Or, backward, the gradients of q, k and v by that of out.
+struct AttentionShape {
+  bool isBackward = false;
+  int64_t batch = 0, heads = 0;
+  int64_t kvHeads = 0; ///< query head h has key and value head h / (heads / kvHeads)
+  int64_t qLen = 0, kvLen = 0, headDim = 0, vDim = 0;
+  double scale = 1;
+  DType dtype = DType::F32;
+  AttentionMask mask = AttentionMask::None;
+  /// Query t sees keys in [t + windowLow, t + windowHigh]; where one is missing, no bound. Causal: windowHigh is 0.
+  std::optional<int64_t> windowLow, windowHigh;
+  AttentionView q, k, v, out;
+  AttentionView dout, dq, dk, dv; ///< backward
+};
+
+/// A library's way to compute an attention instead of the kernel.
+struct LibraryPlan {
+  std::string library; ///< "cudnn"
+  std::string plan;    ///< what only the library understands
+};
+
+/// An attention and the kernel that computes it. The references are the kernel's arguments: forward q, k, v, those of
+/// the mask, out, lse; backward dout, q, k, v, those of the mask, out, lse, the gradients, that of the mask.
+struct AttentionCommand : KernelCommand {
+  AttentionShape shape;
+  int32_t maskInputs = 0;
+  int32_t gradients = 0; ///< backward: 3, of q, k and v, or 1, in which they lie at their views
+  bool hasMaskGradient = false;
+  std::optional<LibraryPlan> libraryPlan;
+
+  // Which of the references is which; those of a backward.
+  size_t q() const { return shape.isBackward ? 1 : 0; }
+  size_t mask() const { return q() + 3; }
+  size_t out() const { return mask() + static_cast<size_t>(maskInputs); }
+  size_t lse() const { return out() + 1; }
+  size_t gradient() const { return lse() + 1; }
+  size_t maskGradient() const { return gradient() + static_cast<size_t>(gradients); }
+  /// What is written: results come last.
+  size_t firstResult() const { return shape.isBackward ? gradient() : out(); }
+  size_t numRefs() const { return maskGradient() + (hasMaskGradient ? 1 : 0); }
 };
 
 /// What an epilogue applies last.
@@ -175,26 +241,33 @@ struct CheckIndexCommand {
 };
 
 struct Command {
-  using Action = std::variant<KernelCommand, GemmCommand, CollectiveCommand, WaitCommand, CopyCommand, FillCommand,
-                              CheckIndexCommand>;
+  using Action = std::variant<KernelCommand, AttentionCommand, GemmCommand, CollectiveCommand, WaitCommand, CopyCommand,
+                              FillCommand, CheckIndexCommand>;
 
   int32_t stream = 0;
   std::string location;
   std::vector<Ref> refs; ///< what they are depends on the action
   Action action;
 
-  /// The action when it is a `Kind`, else null: `if (const auto *gemm = command.as<GemmCommand>())`.
+  /// The action if it is a `Kind` or derived from one, else null: `if (const auto *gemm = command.as<GemmCommand>())`.
   template <typename Kind>
   const Kind *as() const {
-    return std::get_if<Kind>(&action);
+    return std::visit(
+        [](const auto &it) -> const Kind * {
+          if constexpr (std::is_base_of_v<Kind, std::decay_t<decltype(it)>>)
+            return &it;
+          else
+            return nullptr;
+        },
+        action);
   }
   template <typename Kind>
   Kind *as() {
-    return std::get_if<Kind>(&action);
+    return const_cast<Kind *>(std::as_const(*this).as<Kind>());
   }
   template <typename Kind>
   bool is() const {
-    return std::holds_alternative<Kind>(action);
+    return as<Kind>() != nullptr;
   }
 
   /// Calls that one of `cases` which takes the action, and returns what it returns. A kind that none takes does not
@@ -204,7 +277,7 @@ struct Command {
     return std::visit(Overloaded<std::decay_t<Cases>...>{std::forward<Cases>(cases)...}, action);
   }
 
-  /// "all_gather of unit0", "kernel k12": what errors call the command.
+  /// "all_gather of unit0", "kernel k12", "attention k13": what errors call the command.
   std::string describe() const;
   /// Bytes a rank hands to a collective; 0 of what is none.
   int64_t sentBytes() const;

@@ -23,6 +23,11 @@ struct KernelOperation {
   std::vector<Access> arguments;
 };
 
+/// A kernel that computes an attention.
+struct AttentionOperation : KernelOperation {
+  AttentionShape shape;
+};
+
 /// A GEMM and what its epilogue takes and gives.
 struct GemmOperation {
   GemmSizes sizes;
@@ -44,10 +49,12 @@ struct CollectiveOperation : Exchange {
   std::vector<std::string> axes;
 };
 
-using Operation = std::variant<KernelOperation, GemmOperation, CollectiveOperation, CheckIndexCommand>;
+using Operation =
+    std::variant<KernelOperation, AttentionOperation, GemmOperation, CollectiveOperation, CheckIndexCommand>;
 
 // So that maps may have operations as keys.
 bool operator<(const KernelOperation &a, const KernelOperation &b);
+bool operator<(const AttentionOperation &a, const AttentionOperation &b);
 bool operator<(const GemmOperation &a, const GemmOperation &b);
 bool operator<(const CollectiveOperation &a, const CollectiveOperation &b);
 bool operator<(const CheckIndexCommand &a, const CheckIndexCommand &b);
