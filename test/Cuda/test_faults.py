@@ -116,6 +116,9 @@ def test_libraries_that_are_missing(artifact, tmp_path) -> None:
         (folder / library).write_text("")
         code, text = run(BIN / "spmd-run", artifact, "--steps=1", SPMD_CUDA_LIBRARIES=str(folder))
         assert code == 2 and f"cannot load {name} (" in text, text
+        # The option comes before the variable.
+        code, text = run(STANDINS, BIN / "spmd-run", artifact, "--steps=1", f"--cuda-libraries={folder}")
+        assert code == 2 and f"cannot load {name} (" in text, text
 
 
 def test_code_that_was_changed(artifact, tmp_path) -> None:

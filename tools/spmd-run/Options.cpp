@@ -4,6 +4,8 @@
 #include "spmd/Runtime/Run/Schedule.h"
 #include "spmd/Version.h"
 
+#include <cstdlib>
+
 using namespace spmd::runtime;
 
 bool Arguments::savesFile() const {
@@ -109,6 +111,10 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
          "--graph", [&](const std::string &text) { arguments.trainer.device.graph = text == "on"; },
          "on GPUs: launch steps as one CUDA graph for each rank (on, the default), or command by command (off)")
       ->check(CLI::IsMember({"on", "off"}));
+  app.add_option_function<std::string>(
+      "--cuda-libraries", [](const std::string &folders) { ::setenv("SPMD_CUDA_LIBRARIES", folders.c_str(), 1); },
+      "on GPUs: folders, separated by colons, that have CUDA's driver, cuBLASLt or NCCL, which are looked for there before "
+      "anywhere else (default: those of SPMD_CUDA_LIBRARIES)");
   app.add_option("--emulation", arguments.trainer.device.emulation,
                  "how kernels of an emulated GPU run: plain or checked, forward, reverse, random or warp-greedy, and "
                  "the seed of random (default checked,forward)");
