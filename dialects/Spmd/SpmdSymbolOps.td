@@ -92,8 +92,8 @@ def Spmd_ShardUnitOp : Spmd_Op<"shard_unit",
     and backward and gathered again; `reshard_group` keeps it over a group of this
     many ranks instead. `prefetch` is how many units ahead it is gathered, if not as
     the pass is told. `precision` has the dtypes of mixed precision: `param` (gathered
-    and computed with), `reduce` (gradients), `buffer`, `output`, `master` (of which
-    parameters are roundings). The parameters of an `ignored` unit were to be left
+    and computed with), `reduce` (gradients), `grad` (which the optimizer gets them in),
+    `buffer`, `output`, `master` (of which parameters are roundings). The parameters of an `ignored` unit were to be left
     alone: they are whole on every rank.
 
     ```mlir

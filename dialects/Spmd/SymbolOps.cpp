@@ -128,10 +128,10 @@ LogicalResult ShardUnitOp::verifySymbolUses(SymbolTableCollection &symbolTable) 
   // C5
   for (NamedAttribute entry : getPrecisionAttr() ? getPrecisionAttr().getValue() : ArrayRef<NamedAttribute>()) {
     auto type = dyn_cast<TypeAttr>(entry.getValue());
-    if (!llvm::is_contained({"param", "reduce", "buffer", "output", "master"}, entry.getName()) || !type ||
+    if (!llvm::is_contained({"param", "reduce", "grad", "buffer", "output", "master"}, entry.getName()) || !type ||
         !isa<FloatType>(type.getValue()))
       return emitOpError() << "has " << entry.getName() << " = " << entry.getValue()
-                           << " in its precision, expected param, reduce, buffer, output or master and a float type";
+                           << " in its precision, expected param, reduce, grad, buffer, output or master and a float type";
   }
   // C6
   if (getIgnored() && getMode() != UnitMode::replicate)

@@ -42,6 +42,7 @@ std::optional<Mode> units::parseMode(const std::string &name) {
 static std::optional<DType> *findDType(Precision &precision, const std::string &name) {
   return name == "param"    ? &precision.param
          : name == "reduce" ? &precision.reduce
+         : name == "grad"   ? &precision.grad
          : name == "buffer" ? &precision.buffer
          : name == "output" ? &precision.output
          : name == "master" ? &precision.master
@@ -49,8 +50,8 @@ static std::optional<DType> *findDType(Precision &precision, const std::string &
 }
 
 Precision Precision::orElse(const Precision &other) const {
-  return {param ? param : other.param, reduce ? reduce : other.reduce, buffer ? buffer : other.buffer,
-          output ? output : other.output, master ? master : other.master};
+  return {param ? param : other.param,    reduce ? reduce : other.reduce, grad ? grad : other.grad,
+          buffer ? buffer : other.buffer, output ? output : other.output, master ? master : other.master};
 }
 
 static constexpr char kMasters[] = "masters are f32, of parameters in f16 or bf16: master=f32";
@@ -62,7 +63,7 @@ Expected<Precision> units::parsePrecision(const std::string &text) {
     size_t equals = entry.find('=');
     std::optional<DType> *dtype = findDType(precision, entry.substr(0, equals));
     if (!dtype || equals == std::string::npos)
-      return Status::badInput("'" + entry + "': expected NAME=TYPE; names: param, reduce, buffer, output, master");
+      return Status::badInput("'" + entry + "': expected NAME=TYPE; names: param, reduce, grad, buffer, output, master");
     *dtype = runtime::parseDType(entry.substr(equals + 1));
     if (!*dtype || !isFloating(**dtype))
       return Status::badInput("'" + entry + "': expected a floating type: f32, f64, f16 or bf16");
@@ -91,7 +92,7 @@ Precision units::readPrecision(JsonValue json) {
   json.forEachMember([&](const std::string &key, JsonValue value) {
     std::optional<DType> *dtype = findDType(precision, key);
     if (!dtype)
-      return value.fail("unknown dtype of mixed precision; allowed: param, reduce, buffer, output, master");
+      return value.fail("unknown dtype of mixed precision; allowed: param, reduce, grad, buffer, output, master");
     if (value.isNull())
       return;
     *dtype = value.asDType();

@@ -36,7 +36,7 @@ from .capture.masters import keep_wide_states
 from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .interrupts import uninterrupted
-from .models import DTYPES
+from .models import DTYPES, set_gradient
 from .runtime import RunError, TensorInfo, Trainer
 
 _no_torch_function = torch._C.DisableTorchFunctionSubclass
@@ -338,6 +338,10 @@ class LiveState:
         dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
         if isinstance(known, torch.Tensor) and info.state != "grad" and known.dtype != dtype and dtype.is_floating_point:
             known = self.optimizers.make_state_of(parameter)[info.state] = known.to(dtype)  # it goes on with a master
+        elif isinstance(known, torch.Tensor) and known.dtype != dtype and dtype.is_floating_point:
+            known = known.to(dtype)  # of an eager backward()
+            with _no_torch_function():
+                set_gradient(parameter, known)
         if isinstance(known, torch.Tensor):
             return known, False
         with _no_torch_function():
@@ -495,7 +499,7 @@ class LiveState:
                 self._unkept[name] = self._make_unkept(name)
             slot, parameter = self._unkept[name]
             with _no_torch_function():
-                parameter.grad = slot.tensor
+                set_gradient(parameter, slot.tensor)
             if slot.is_here:
                 slot.go_away()
         self._go_away()
@@ -518,7 +522,7 @@ class LiveState:
         """The parameter's gradient is what the ranks have."""
         slot.is_clear = False
         with _no_torch_function():
-            parameter.grad = slot.tensor
+            set_gradient(parameter, slot.tensor)
 
     def _clear(self, slot: Gradient) -> None:
         """The parameter has no gradient any more. Who has kept the tensor is told so at its use."""

@@ -11,7 +11,7 @@ import torch
 
 from .capture.optimizers import Optimizers
 from .dtypes import FLOATING
-from .models import DTYPES
+from .models import DTYPES, set_gradient
 from .remarks import remark
 from .statefile import Revised, StateFile
 
@@ -145,7 +145,7 @@ def load_into(source: Source, model: torch.nn.Module, together: Optimizers, stri
             if not kind:
                 tensors[name].copy_(value)
             elif kind == "grad":
-                parameters[name].grad = value.to(parameters[name].device)
+                set_gradient(parameters[name], value.to(parameters[name].device))
             else:
                 _set_state(together.make_state_of(parameters[name]), kind, value, parameters[name])
     take_groups(source.notes, together)

@@ -50,3 +50,11 @@ def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, l
                     names = found.setdefault(id(tensor), (kind, tensor, []))[2]
                     names.append(f"{path}.{name}" if path else name)
     return found
+
+
+def set_gradient(parameter: torch.Tensor, gradient: torch.Tensor) -> None:
+    """`p.grad = gradient`, in whatever type that is kept."""
+    if gradient.dtype != parameter.grad_dtype:
+        parameter.grad = None
+        parameter.grad_dtype = gradient.dtype
+    parameter.grad = gradient

@@ -11,7 +11,7 @@ from .dtypes import TABLE
 
 DTYPES = {dtype.name: getattr(torch, dtype.torch) for dtype in TABLE if dtype.is_floating}
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
-_PARTS = ("param", "reduce", "buffer", "output", "master")
+_PARTS = ("param", "reduce", "grad", "buffer", "output", "master")
 _BATCH_NORM = (nn.modules.batchnorm._BatchNorm,)
 
 
@@ -22,6 +22,7 @@ class Precision:
     Attributes:
       param: in which parameters are computed with, and gathered.
       reduce: in which gradients are added up over the ranks; None: in `param`.
+      grad: in which reduced gradients of wider parameters are kept for the optimizer; None: in the parameters' type.
       buffer: in which floating buffers are computed with.
       output: to which a module's floating results are cast.
       master: in which the optimizer keeps and updates narrower parameters, which are its masters rounded.
@@ -32,6 +33,7 @@ class Precision:
 
     param: torch.dtype | None = None
     reduce: torch.dtype | None = None
+    grad: torch.dtype | None = None
     buffer: torch.dtype | None = None
     output: torch.dtype | None = None
     master: torch.dtype | None = None
@@ -60,15 +62,14 @@ class Precision:
         if not hasattr(given, "param_dtype"):
             raise ValueError(f"{place}: mixed precision is {given!r}; expected MixedPrecisionPolicy, MixedPrecision, "
                              "a dict or text like 'param=bf16,reduce=f32'")
-        if getattr(given, "keep_low_precision_grads", False):
-            raise ValueError(f"{place}: keep_low_precision_grads is not supported; gradients have the type of the "
-                             "parameters")
         of_fsdp1 = hasattr(given, "buffer_dtype")
         casts = getattr(given, "cast_forward_inputs", True)
         if of_fsdp1 and is_root:
             casts = casts or given.cast_root_forward_inputs
         dtypes = {ours: _dtype(getattr(given, f"{ours}_dtype", None), place)
                   for ours in ("param", "reduce", "buffer", "output")}
+        if getattr(given, "keep_low_precision_grads", False):
+            dtypes["grad"] = _kept(dtypes["param"], dtypes["reduce"], place)
         return cls(**dtypes, cast_inputs=casts, exempt=tuple(getattr(given, "_module_classes_to_ignore", ())))
 
     @property
@@ -78,6 +79,21 @@ class Precision:
     def encode(self) -> dict[str, str]:
         """The types as step.json and plan files have them."""
         return {name: _NAMES[getattr(self, name)] for name in _PARTS if getattr(self, name) is not None}
+
+
+def _kept(param: torch.dtype | None, reduce: torch.dtype | None, place: str) -> torch.dtype:
+    """The type of gradients by FSDP1's keep_low_precision_grads: its documentation says the one that they are reduced in,
+    its code casts them to that of the computation (FlatParamHandle.prepare_gradient_for_optim)."""
+    if param is not None and reduce in (None, param):
+        return param
+    if param is None and reduce is None:
+        raise ValueError(f"{place}: keep_low_precision_grads=True without a type that gradients could keep\n"
+                         "  cure: give param_dtype, or leave keep_low_precision_grads out")
+    computed, reduced = (_NAMES[dtype or torch.float32] for dtype in (param, reduce))
+    words = ",".join(f"{name}={_NAMES[dtype]}" for name, dtype in (("param", param), ("reduce", reduce)) if dtype is not None)
+    raise ValueError(f"{place}: keep_low_precision_grads=True keeps gradients in reduce_dtype ({reduced}) by PyTorch's "
+                     f"documentation, and in param_dtype ({computed}) by its code\n  cure: say which: "
+                     f"precision=\"{words},grad={reduced}\" or \"{words},grad={computed}\"")
 
 
 def _entries(text: str, place: str) -> dict[str, str]:

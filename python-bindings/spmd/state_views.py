@@ -9,6 +9,7 @@ import torch
 
 from .arrays import to_numpy, to_torch
 from .livestate import LiveState, Slot, UnkeptGradient, key_in_file
+from .models import set_gradient
 from .runtime import Shard
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_onl
             elif not live.trainer.reads_alone:
                 live.trainer.read(slot.info.state, slot.info.name)
         for slot, parameter in lent if has_them else ():
-            parameter.grad = slot.tensor
+            set_gradient(parameter, slot.tensor)
     try:
         yield
     finally:

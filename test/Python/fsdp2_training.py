@@ -5,14 +5,12 @@ Prints one JSON object: of each case of so many processes what `Seen` has.
 """
 from __future__ import annotations
 
-import json
 import math
-import sys
 from typing import NamedTuple
 
 import torch
 import torch.distributed as dist
-from gloo_process import leave
+from gloo_process import run_processes
 from small_net import batches, setup
 from torch import nn
 from torch.nn.functional import cross_entropy
@@ -147,17 +145,11 @@ def train(case: Case, rank: int, recorder: Recorder, all_reduce) -> Seen:
                 stored(model, optimizer) | {"gradients": types(*gradients)})
 
 
-def main(rank: int, processes: int, store: str) -> None:
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=processes)
-    torch.set_num_threads(1)
+def train_all(rank: int, processes: int) -> dict[str, dict]:
     all_reduce, recorder = dist.all_reduce, Recorder()
-    seen = {name: train(case, rank, recorder, all_reduce)._asdict() for name, case in CASES.items()
+    return {name: train(case, rank, recorder, all_reduce)._asdict() for name, case in CASES.items()
             if case.processes == processes}
-    if rank == 0:
-        print(json.dumps(seen))
-    leave()
 
 
 if __name__ == "__main__":
-    number, file = sys.argv[1:]
-    torch.multiprocessing.spawn(main, (int(number), file), nprocs=int(number))
+    run_processes(train_all)

@@ -256,9 +256,8 @@ def test_buffers_have_the_type_they_were_given() -> None:
 @pytest.mark.parametrize("precision, message", [
     ("bf16", "precision: 'bf16' is no precision; expected text like 'param=bf16,reduce=f32'"),
     ("param=int8", "precision: 'int8' is no type of mixed precision; allowed: f32, f64, f16, bf16"),
-    ("weights=bf16", "precision: 'weights' is no part of a precision; allowed: param, reduce, buffer, output, master"),
-    (torch.bfloat16, "precision: mixed precision is torch.bfloat16; expected MixedPrecisionPolicy"),
-    (MixedPrecision(keep_low_precision_grads=True), "precision: keep_low_precision_grads is not supported")])
+    ("weights=bf16", "precision: 'weights' is no part of a precision; allowed: param, reduce, grad, buffer, output, master"),
+    (torch.bfloat16, "precision: mixed precision is torch.bfloat16; expected MixedPrecisionPolicy")])
 def test_errors(precision, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         Precision.of(precision, "precision")

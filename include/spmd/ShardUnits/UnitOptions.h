@@ -26,20 +26,26 @@ constexpr char kModes[] = "fully_shard, shard_grad_op, shard_optimizer, hybrid, 
 const char *nameOf(Mode mode);
 std::optional<Mode> parseMode(const std::string &name);
 
-/// Dtypes of mixed precision, as in PyTorch's MixedPrecisionPolicy; absent ones are the parameter's own. `master` is
-/// that of the optimizer's copy of narrower parameters.
+/// Dtypes of mixed precision, as in PyTorch's MixedPrecisionPolicy; absent ones are the parameter's own. `grad` is
+/// that in which reduced gradients of wider parameters are kept, `master` that of the optimizer's copy of narrower ones.
 struct Precision {
-  std::optional<runtime::DType> param, reduce, buffer, output, master;
+  std::optional<runtime::DType> param, reduce, grad, buffer, output, master;
 
   /// The dtypes with their names, in order.
-  std::array<std::pair<const char *, std::optional<runtime::DType>>, 5> entries() const {
-    return {{{"param", param}, {"reduce", reduce}, {"buffer", buffer}, {"output", output}, {"master", master}}};
+  std::array<std::pair<const char *, std::optional<runtime::DType>>, 6> entries() const {
+    return {{{"param", param},
+             {"reduce", reduce},
+             {"grad", grad},
+             {"buffer", buffer},
+             {"output", output},
+             {"master", master}}};
   }
   /// These types, and for absent ones those of `other`.
   Precision orElse(const Precision &other) const;
-  bool empty() const { return !param && !reduce && !buffer && !output && !master; }
+  bool empty() const { return !param && !reduce && !grad && !buffer && !output && !master; }
   bool operator==(const Precision &o) const {
-    return param == o.param && reduce == o.reduce && buffer == o.buffer && output == o.output && master == o.master;
+    return param == o.param && reduce == o.reduce && grad == o.grad && buffer == o.buffer && output == o.output &&
+           master == o.master;
   }
 };
 

@@ -9,13 +9,22 @@
 using namespace mlir;
 using namespace spmd;
 
+/// `value`, which is multiplied before it is added to what `sums` name: in the type of the sum, as PyTorch computes it.
+static Value inTypeOfSum(Emitter &emitter, Call &call, Value value, ArrayRef<StringRef> sums) {
+  SmallVector<RankedTensorType> types = {typeOf(value)};
+  for (StringRef name : sums)
+    if (BoundArg *arg = call.find(name); arg && arg->isValue())
+      types.push_back(typeOf(arg->values[0]));
+  return emitter.cast(value, aten::promoteTypes(types, {}, emitter.builder.getContext()));
+}
+
 /// Multiplies `other` by an alpha that is a tensor, which then is 1.
 static void foldTensorAlpha(Emitter &emitter, Call &call) {
   BoundArg *alpha = call.find("alpha");
   BoundArg *other = call.find("other");
   if (!alpha || !alpha->isValue() || !other || !other->isValue())
     return;
-  Value by = alpha->values[0], value = other->values[0];
+  Value by = alpha->values[0], value = inTypeOfSum(emitter, call, other->values[0], {"self"});
   Type type = aten::promoteTypes({typeOf(value), typeOf(by)}, {}, emitter.builder.getContext());
   other->values[0] = emitter.createValue("mul.Tensor", {value, by}, {}, typeOf(value).clone(type));
   alpha->setInteger(1);
@@ -25,7 +34,7 @@ static void foldTensorAlpha(Emitter &emitter, Call &call) {
 static LogicalResult emitAddc(Emitter &emitter, Call &call, Results &results) {
   BoundArg *value = call.find("value"), *tensor = call.find("tensor1");
   if (value && value->isValue() && tensor && tensor->isValue()) {
-    Value by = value->values[0], scaled = tensor->values[0];
+    Value by = value->values[0], scaled = inTypeOfSum(emitter, call, tensor->values[0], {"self", "tensor2"});
     Type type = aten::promoteTypes({typeOf(scaled), typeOf(by)}, {}, emitter.builder.getContext());
     RankedTensorType shape = typeOf(scaled).getRank() ? typeOf(scaled) : typeOf(by);
     tensor->values[0] = emitter.createValue("mul.Tensor", {scaled, by}, {}, shape.clone(type));

@@ -37,7 +37,8 @@ private:
   /// At the location alone: with the op, a diagnostic would print the whole program.
   LogicalResult fail(const runtime::Status &status) { return emitError(getOperation().getLoc()) << status.message; }
 
-  LogicalResult checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned);
+  LogicalResult checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned,
+                               ArrayRef<units::Annotation> annotations);
 
   int64_t numUnits = 0;
   /// How parameters are cut over the tensor axis.
@@ -125,7 +126,7 @@ static units::Precision readPrecision(DictionaryAttr dictionary) {
     auto type = dictionary.getAs<TypeAttr>(key);
     return type ? getDType(type.getValue()) : std::nullopt;
   };
-  return {get("param"), get("reduce"), get("buffer"), get("output"), get("master")};
+  return {get("param"), get("reduce"), get("grad"), get("buffer"), get("output"), get("master")};
 }
 
 static units::Annotation readAnnotation(AnnotationAttr attr) {
@@ -281,15 +282,37 @@ void AssignShardUnitsPass::createUnits(OpBuilder &builder, const units::ModuleTr
   }
 }
 
-/// The types of buffers and of results are in the graph, where no annotation says that it was captured so.
-LogicalResult AssignShardUnitsPass::checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned) {
+/// The precision with which the step was captured in a module: that of the annotation nearest above, or `otherwise`.
+static units::Precision getCaptured(StringRef path, ArrayRef<units::Annotation> annotations, units::Precision otherwise) {
+  const units::Annotation *nearest = nullptr;
+  size_t length = 0;
+  for (const units::Annotation &annotation : annotations)
+    for (StringRef module : annotation.modules)
+      if ((module.empty() || path == module || (path.starts_with(module) && path[module.size()] == '.')) &&
+          (!nearest || module.size() >= length)) {
+        nearest = &annotation;
+        length = module.size();
+      }
+  return nearest && nearest->options.precision ? *nearest->options.precision : otherwise;
+}
+
+/// The types of buffers and of results are in the graph, where no annotation says that it was captured so; those of the
+/// gradients that an optimizer gets, too.
+LogicalResult AssignShardUnitsPass::checkPrecision(const units::ModuleTree &tree, const units::ShardUnits &assigned,
+                                                   ArrayRef<units::Annotation> annotations) {
   if (precision.empty() && policyFile.empty())
     return success();
   for (const units::Unit &unit : assigned.units) {
     const units::Precision &own = *unit.options.precision;
+    const std::string &path = tree.getModule(unit.modules.front()).path;
+    std::optional<runtime::DType> grad = getCaptured(path, annotations, captured).grad;
+    if (!own.empty() && own.grad != grad)
+      return emitError(getOperation().getLoc())
+             << "precision of shard unit '" << (path.empty() ? "(root)" : path) << "': 'grad' is chosen when a step is "
+             << "captured, with precision= of spmd.capture and spmd.compile, and this one was captured "
+             << (grad ? std::string("with grad=") + runtime::nameOf(*grad) : "without");
     if (own.empty() || (own.buffer == captured.buffer && own.output == captured.output))
       continue;
-    const std::string &path = tree.getModule(unit.modules.front()).path;
     return emitError(getOperation().getLoc())
            << "precision of shard unit '" << (path.empty() ? "(root)" : path)
            << "': 'buffer' and 'output' are chosen when a step is captured, with precision= of spmd.capture and "
@@ -309,7 +332,7 @@ LogicalResult AssignShardUnitsPass::runOnStep(func::FuncOp step) {
   runtime::Expected<units::ShardUnits> assigned = units::assignShardUnits(*tree, *request);
   if (!assigned)
     return fail(assigned.error());
-  if (failed(checkPrecision(*tree, *assigned)))
+  if (failed(checkPrecision(*tree, *assigned, request->annotations)))
     return failure();
   for (const std::string &warning : assigned->warnings)
     emitWarning(module.getLoc()) << warning;

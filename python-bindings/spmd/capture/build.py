@@ -276,18 +276,20 @@ def _weights(traced: Trace, trained: list[str]) -> dict[str, torch.Tensor]:
         if i.kind in prefix:
             weights[prefix[i.kind] + i.name] = i.real
         elif i.kind == "state" and i.real is not None:
-            weights[f"optimizer/{i.state}/{i.name}"] = i.real
+            is_rounded = i.state == "grad" and i.real.dtype != i.fake.dtype
+            weights[f"optimizer/{i.state}/{i.name}"] = i.real.to(i.fake.dtype) if is_rounded else i.real
         elif i.kind == "state" and len(initial[i.state]) > 1:  # a flat buffer has one initial value
             weights[f"optimizer/{i.state}/{i.name}"] = torch.full(i.fake.shape, i.init, dtype=i.fake.dtype)
     # Of several optimizers each has states of its own, in one flat buffer.
-    shapes = {i.name: i.fake.shape for i, _ in traced.inputs if i.kind == "param"}
+    parameters = {i.name: i.fake for i, _ in traced.inputs if i.kind == "param"}
     for state, example in {i.state: i for i, _ in traced.inputs if i.kind == "state"}.items():
         key = f"optimizer/{state}/"
         if any(name.startswith(key) for name in weights):
-            is_number = any(i.fake.dim() == 0 and shapes[i.name] for i, _ in traced.inputs if i.state == state)
+            is_number = any(i.fake.dim() == 0 and parameters[i.name].shape for i, _ in traced.inputs if i.state == state)
             for name in trained:
                 if state == MASTER and name in weights and key + name not in weights:
                     weights[key + name] = weights[name].detach().to(example.fake.dtype)
                 elif key + name not in weights:
-                    weights[key + name] = torch.zeros(() if is_number else shapes[name], dtype=example.fake.dtype)
+                    dtype = parameters[name].grad_dtype if state == "grad" else example.fake.dtype
+                    weights[key + name] = torch.zeros(() if is_number else parameters[name].shape, dtype=dtype)
     return weights

@@ -14,6 +14,7 @@ from .casts import computing_in
 from .errors import CaptureError
 from .exported import exported_module, is_exported, without_aliases
 from .code_names import closure_numbers, users_hooks
+from .kept_gradients import keeping_gradients
 from .masters import stepping_masters, wanted_masters
 from .optimizers import Optimizers
 from .parts import Part, find_model, find_optimizers
@@ -203,7 +204,8 @@ class StepCall:
         wanted = wanted_masters(model or self.model, self.precision)
         for taking in self.takings:
             taking.begin()
-        with computing_in(model or self.model, self.precision), stepping_masters(optimizers or self.optimizers, wanted):
+        with computing_in(model or self.model, self.precision), stepping_masters(optimizers or self.optimizers, wanted), \
+                keeping_gradients(model or self.model, self.precision, optimizers or self.optimizers):
             result = self.train_step(*bound.args, **bound.kwargs)
         for name, (value, (before, spec)) in notes.items():
             after, new_spec = pytree.tree_flatten(value)

@@ -21,13 +21,12 @@ from .errors import CaptureError
 _NONE = Precision(cast_inputs=False)
 
 
-def regions(model: nn.Module, default: Precision | None) -> list[tuple[nn.Module, Precision | None]]:
-    """The modules at which a precision begins, from the root downward: the model's own with `default`, those that
-    fully_shard and wrap name, and exempt modules (None)."""
+def policies(model: nn.Module, default: Precision | None) -> Iterator[tuple[nn.Module, Precision | None, bool]]:
+    """The modules from the root downward, each with its precision, None where it is exempt, and whether that begins there:
+    the model's own with `default`, those that fully_shard and wrap name, and exempt modules."""
     default = default or _NONE
-    found: list[tuple[nn.Module, Precision | None]] = []
 
-    def walk(module: nn.Module, around: Precision | None) -> None:
+    def walk(module: nn.Module, around: Precision | None) -> Iterator[tuple[nn.Module, Precision | None, bool]]:
         if id(module) in seen:
             return
         seen.add(id(module))
@@ -36,14 +35,17 @@ def regions(model: nn.Module, default: Precision | None) -> list[tuple[nn.Module
             own = annotation.precision or _NONE if "precision" in annotation.options else default
         elif around is not None and isinstance(module, around.exempt):
             own = None
-        if own is not around or annotation is not None or module is model:
-            found.append((module, own))
+        yield module, own, own is not around or annotation is not None or module is model
         for child in module.children():
-            walk(child, own)
+            yield from walk(child, own)
 
     seen: set[int] = set()
-    walk(model, default)
-    return found
+    yield from walk(model, default)
+
+
+def regions(model: nn.Module, default: Precision | None) -> list[tuple[nn.Module, Precision | None]]:
+    """The modules at which a precision begins."""
+    return [(module, policy) for module, policy, begins in policies(model, default) if begins]
 
 
 def is_used(model: nn.Module, default: Precision | None) -> bool:

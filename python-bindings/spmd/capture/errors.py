@@ -4,6 +4,7 @@ from __future__ import annotations
 import functools
 import linecache
 import os
+import sys
 from types import TracebackType
 from typing import Iterable, NamedTuple
 
@@ -106,7 +107,18 @@ _CURES = (
 )
 
 
-def _user_frames(traceback: TracebackType | None) -> list[Frame]:
+def users_frames() -> list[Frame]:
+    """The innermost line of the user's that is running."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_user_file(frame.f_code.co_filename):
+            return [Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)]
+        frame = frame.f_back
+    return []
+
+
+def user_frames(traceback: TracebackType | None) -> list[Frame]:
+    """The user's lines that an exception came through, outermost first."""
     frames = []
     while traceback is not None:
         code = traceback.tb_frame.f_code
@@ -140,7 +152,7 @@ def explain(error: Exception, step_file: str, last_op: str | None, last_stack: I
     file are left out. `last_op` is the op that was being traced, and `last_stack` its place, in case the exception
     came out of PyTorch's C++ engine without a user frame.
     """
-    frames = _user_frames(error.__traceback__)
+    frames = user_frames(error.__traceback__)
     first = next((i for i, f in enumerate(frames) if f.file == step_file), 0)
     frames = frames[first:] or list(last_stack)
     text = f"{type(error).__name__}: {error}"

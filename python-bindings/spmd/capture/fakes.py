@@ -22,6 +22,7 @@ from .draws import default_seed
 from .errors import CaptureError
 from .held import Held, named_modules, whole
 from .host_state import copied
+from .kept_gradients import kept_gradients
 from .masters import MASTER, state_in, stepping_masters, wanted_masters
 from .optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
 from .optimizer_state import choose_implementation, materialize
@@ -75,6 +76,7 @@ class FakeStep:
         self._with_gradients, self._scheduled = with_gradients, scheduled
         self._copied_gradients = copied_gradients  # that the step computes, uses and clears, and that are kept all the same
         self._precision = precision
+        self._kept = kept_gradients(model, precision)
         self._had_state: set[Any] = set()  # keys of the optimizers' state
         self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
         self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
@@ -94,6 +96,8 @@ class FakeStep:
                 twin = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="cpu")
                 twin = torch.nn.Parameter(twin, real.requires_grad) if isinstance(real, torch.nn.Parameter) \
                     else twin.requires_grad_(real.requires_grad)
+            if id(real) in self._kept:
+                twin.grad_dtype = self._kept[id(real)]
             copy_hooks(real, twin)
             self._fakes[id(real)] = twin
             self._reals[id(twin)] = real
@@ -195,7 +199,7 @@ class FakeStep:
             if kind == "param":
                 undo.callback(setattr, tensor, "grad", tensor.grad)
                 if tensor.requires_grad and not isinstance(tensor, FakeTensor):
-                    sentinel = torch.zeros((), dtype=tensor.dtype, device=tensor.device).expand(tensor.shape)
+                    sentinel = torch.zeros((), dtype=tensor.grad_dtype, device=tensor.device).expand(tensor.shape)
                     tensor.grad = sentinel
                     self._sentinels.append((tensor, sentinel, names[0]))
                     self.foreign[id(sentinel)] = f"the gradient of parameter {names[0]!r}"
@@ -247,7 +251,8 @@ class FakeStep:
                 if id(p) not in names:
                     raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
                                        "of the model\n  cure: register it in the model, or leave it out")
-        choose_implementation(optimizer, bool(self._scheduled))
+        fuses = not any(id(p) in self._kept for group in optimizer.param_groups for p in group["params"])
+        choose_implementation(optimizer, bool(self._scheduled), fuses)
         count_in_tensors(optimizer)
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
         vars(optimizer).update((k, copied(v)) for k, v in own_attributes(optimizer).items())
@@ -344,14 +349,14 @@ class FakeStep:
                     self.foreign[id(real)] = f"optimizer state {state!r} of {name!r}"
         if name in self._with_gradients:
             with self.mode:
-                parameter.grad = torch.empty_like(parameter).requires_grad_(False)
+                parameter.grad = torch.empty_like(parameter, dtype=parameter.grad_dtype).requires_grad_(False)
             real = self._real_gradients.get(name)
             self.inputs.append(Input("state", name, parameter.grad, real, state="grad", init=0.0))
             if real is not None:
                 self.foreign[id(real)] = f"the gradient of parameter {name!r}"
         elif name in self._copied_gradients:
             with self.mode:
-                kept = torch.empty_like(parameter).requires_grad_(False)
+                kept = torch.empty_like(parameter, dtype=parameter.grad_dtype).requires_grad_(False)
             self.inputs.append(Input("state", name, kept, state="grad", init=0.0))
 
     def _install_rng(self) -> None:

@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import sys
 import unittest.mock
 import weakref
 from collections import defaultdict
@@ -28,7 +27,7 @@ import torch
 from torch.amp import GradScaler
 from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
-from .errors import Frame, error_at, is_user_file
+from .errors import error_at, users_frames
 
 _CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
 _TENSORS = {"scale": "_scale", "growth_tracker": "_growth_tracker"}
@@ -112,24 +111,15 @@ def traceable_scalers(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
         yield
 
 
-def _users_frames() -> list[Frame]:
-    frames, frame = [], sys._getframe(1)
-    while frame is not None:
-        if is_user_file(frame.f_code.co_filename):
-            frames.append(Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
-        frame = frame.f_back
-    return frames[:1]
-
-
 def _scale(self: GradScaler, original: Callable, known: set[int], outputs: Any) -> Any:
     if self.is_enabled() and type(self) not in _CLASSES:
-        raise error_at(_users_frames(), f"{type(self).__module__}.{type(self).__qualname__} has a way of its own to "
+        raise error_at(users_frames(), f"{type(self).__module__}.{type(self).__qualname__} has a way of its own to "
                        "find infinities", "use torch.amp.GradScaler, which looks at the gradients of all ranks here")
     if self.is_enabled() and id(self) not in known:
-        raise error_at(_users_frames(), "the step makes a GradScaler, which would begin anew at every call",
+        raise error_at(users_frames(), "the step makes a GradScaler, which would begin anew at every call",
                        "make it outside of the step, and pass it as an argument")
     if self.is_enabled():
-        vars(self)["_spmd_line"] = _users_frames()
+        vars(self)["_spmd_line"] = users_frames()
     return original(self, outputs)
 
 
@@ -149,7 +139,7 @@ def _step(self: GradScaler, original: Callable, optimizer: torch.optim.Optimizer
     if state["stage"] is OptState.READY:
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if any(grad.dtype == torch.float16 for grad in grads):
-            raise error_at(_users_frames(), "a GradScaler unscales gradients in f16",
+            raise error_at(users_frames(), "a GradScaler unscales gradients in f16",
                            "keep the parameters in f32 and compute in f16: torch.autocast, or spmd.compile(precision=…)")
         self._check_inf_per_device(optimizer)
         with torch.no_grad():
@@ -163,7 +153,7 @@ def _masked_step(self: GradScaler, optimizer: torch.optim.Optimizer, state: dict
                  **kwargs: Any) -> Any:
     if any(group.get("dampening") and group.get("momentum") and not optimizer.state for group in
            optimizer.param_groups):
-        raise error_at(_users_frames(), "SGD with dampening computes its first step otherwise, and a GradScaler may "
+        raise error_at(users_frames(), "SGD with dampening computes its first step otherwise, and a GradScaler may "
                        "skip that", "take one eager step first, or leave dampening out")
     found = sum(state["found_inf_per_device"].values()) > 0
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]

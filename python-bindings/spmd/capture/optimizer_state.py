@@ -40,15 +40,18 @@ def check_supported(optimizer: torch.optim.Optimizer) -> None:
                                "gradient in a training step\n  cure: leave differentiable out")
 
 
-def choose_implementation(optimizer: torch.optim.Optimizer, one_by_one: bool = False) -> None:
+def choose_implementation(optimizer: torch.optim.Optimizer, one_by_one: bool = False, fuses: bool = True) -> None:
     """Sets each group's flags (on the caller's copy of the groups) so that step() can be traced; `one_by_one`: as
-    arithmetic on one parameter after the other, in which each number of the group's options can be seen."""
+    arithmetic on one parameter after the other, in which each number of the group's options can be seen; `fuses`: a fused
+    implementation takes the gradients as they are."""
     check_supported(optimizer)
     for group in optimizer.param_groups:
         unspecified = group.get("foreach") is None and group.get("fused") is None
+        if not fuses and not group.get("fused") and "foreach" in group:
+            group["foreach"] = False  # in lists, a gradient times the learning rate would be rounded to its type
         if one_by_one:
             group.update((name, False) for name in ("fused", "foreach") if name in group)
-        if type(optimizer) in _FUSED_BY_DEFAULT and unspecified and not one_by_one:
+        if type(optimizer) in _FUSED_BY_DEFAULT and unspecified and fuses and not one_by_one:
             group["fused"], group["foreach"] = True, False
         elif "capturable" in group and not group.get("fused"):
             group["capturable"] = True  # else the bias corrections would be Python numbers read from the step counter
@@ -132,13 +135,16 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode,
     watch = _InitialValues()
     with mode, torch.no_grad(), traceable_step(Optimizers([optimizer])):
         for p in parameters:
-            p.grad = torch.zeros_like(p)
+            p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
         try:
             with watch:
                 optimizer.step()
         except CaptureError:
             raise
         except Exception as error:  # of torch's own: what the optimizer does is not known before it has run
+            if any(p.grad.dtype != p.dtype for p in parameters):  # the traced step says where (kept_gradients.py)
+                optimizer.state = defaultdict(dict)
+                return {}
             raise CaptureError(f"{type(optimizer).__qualname__} decides by values how its state begins "
                                f"({type(error).__name__})\n  cure: run one eager step before capturing, so that the state "
                                "exists") from error

@@ -58,7 +58,7 @@ spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #s
 
 // shard_unit C5
 spmd.mesh @mesh ["data" = 2]
-// expected-error @+1 {{has "weights" = bf16 in its precision, expected param, reduce, buffer, output or master and a float type}}
+// expected-error @+1 {{has "weights" = bf16 in its precision, expected param, reduce, grad, buffer, output or master and a float type}}
 spmd.shard_unit @unit0 modules [] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, []> {precision = {weights = bf16}}
 
 // -----

@@ -53,7 +53,7 @@ TEST(PlanFile, Errors) {
       "0");
   EXPECT_EQ(
       plan(R"("rules": [{"module": "", "options": {"precision": {"weights": "bf16"}}}])"),
-      "plan: /rules/0/options/precision/weights: unknown dtype of mixed precision; allowed: param, reduce, buffer, "
+      "plan: /rules/0/options/precision/weights: unknown dtype of mixed precision; allowed: param, reduce, grad, buffer, "
       "output, master");
   EXPECT_EQ(plan(R"("rules": [{"module": "h.5"}])"), "/rules/0: no module is called 'h.5' (closest: h.0, h.1, h)");
 }

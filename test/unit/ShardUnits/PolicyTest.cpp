@@ -124,7 +124,7 @@ TEST(Policy, ExemptClassesAreUnitsWithoutPrecision) {
   Request request = makeRequest("class:Block");
   request.exemptClasses = {"Linear"};
   EXPECT_EQ(names(makeBlocks(), request), "h.0 h.1 (root)");
-  request.defaults.precision = Precision{runtime::DType::BF16, {}, {}, {}, {}};
+  request.defaults.precision = Precision{runtime::DType::BF16, {}, {}, {}, {}, {}};
   EXPECT_EQ(names(makeBlocks(), request), "h.0.fc h.0 h.1.fc h.1 head (root)");
   runtime::Expected<ShardUnits> units = assignShardUnits(makeBlocks(), request);
   EXPECT_TRUE(units->units[0].options.precision->empty());
