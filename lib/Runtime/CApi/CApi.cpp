@@ -320,8 +320,13 @@ int32_t spmd_num_shards(const spmd_trainer *trainer, int64_t rank, size_t *count
   return guarded(status, [&]() -> Status {
     if (!trainer->trainer->ranks().has(rank))
       return withShard(*trainer->trainer, rank, 0, [](const StatePiece &) { return Status::success(); });
-    *count = shardsOf(*trainer->trainer, rank).size();
-    return trainer->trainer->checkOnePieceEach();
+    std::vector<StatePiece> pieces = shardsOf(*trainer->trainer, rank);
+    *count = pieces.size();
+    for (const StatePiece &piece : pieces)
+      if (!piece.isOneRun())
+        return Status::badInput("what rank " + std::to_string(rank) + " has of '" + piece.tensor->name +
+                                "' along the tensor axis is no run of its elements; take whole tensors (kind full)");
+    return Status::success();
   });
 }
 
@@ -333,8 +338,8 @@ int32_t spmd_shard(const spmd_trainer *trainer, int64_t rank, size_t index, spmd
       filled.name = piece.tensor->name.c_str();
       filled.state = piece.tensor->state.c_str();
       filled.dtype = static_cast<int32_t>(piece.tensor->dtype);
-      filled.first = piece.first;
-      filled.count = piece.count;
+      filled.first = piece.runs.front().first;
+      filled.count = piece.count();
       return fillInfo(info, filled, "spmd_shard_info");
     });
   });
@@ -344,7 +349,7 @@ int32_t spmd_read_shard(const spmd_trainer *trainer, int64_t rank, size_t index,
                         spmd_status *status) {
   return guarded(status, [&] {
     return withShard(*trainer->trainer, rank, index, [&](const StatePiece &piece) {
-      int64_t needed = piece.count * sizeOf(piece.tensor->dtype);
+      int64_t needed = piece.count() * sizeOf(piece.tensor->dtype);
       if (static_cast<size_t>(needed) != bytes)
         return Status::badInput("the shard has " + std::to_string(needed) + " bytes, the caller's buffer " +
                                 std::to_string(bytes));

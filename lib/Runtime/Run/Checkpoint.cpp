@@ -149,9 +149,6 @@ static Status describeAll(const Trainer &trainer, const CheckpointFolder::Saving
 
 Expected<CheckpointFolder::Saving> CheckpointFolder::begin(const Trainer &trainer, RunState run,
                                                            CheckpointOptions options) const {
-  if (options.kind == CheckpointKind::Sharded)
-    if (Status status = trainer.checkOnePieceEach(); !status.ok())
-      return status;
   Status status = options.from ? Status::success() : trainer.settle();
   if (status.ok() && !options.from)
     status = trainer.gatherSums();

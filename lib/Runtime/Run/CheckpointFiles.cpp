@@ -14,8 +14,9 @@
 using namespace spmd::runtime;
 using Json = nlohmann::ordered_json;
 
-/// 1: state.safetensors alone, with one hash of all. 2: blocks with a hash by FNV-1a.
-static constexpr int64_t kVersion = 3;
+/// 1: state.safetensors alone, with one hash of all. 2: blocks with a hash by FNV-1a. 4: pieces with a stride, where there
+/// are any, else 3.
+static constexpr int64_t kVersion = 4;
 
 const char *spmd::runtime::nameOf(CheckpointKind kind) { return kind == CheckpointKind::Full ? "full" : "sharded"; }
 
@@ -66,7 +67,7 @@ static Status addWhole(CheckpointIndex &index, size_t number, const std::string 
     return file.error();
   for (const auto &[key, tensor] : file->tensors()) {
     index.tensors[key] = {tensor.dtype, tensor.shape};
-    index.pieces[key] = {{number, 0, numElements(tensor.shape), file->offsetOf(tensor)}};
+    index.pieces[key] = {{number, {0, numElements(tensor.shape)}, file->offsetOf(tensor)}};
   }
   return Status::success();
 }
@@ -87,7 +88,11 @@ static Status addPieces(CheckpointIndex &index, const Trainer &trainer, const St
         return Status::failed("'" + path + "' lacks '" + tensor.fileKey(tensor.name) + "', which was written");
       auto add = [&](const std::string &name) {
         index.tensors[tensor.fileKey(name)] = {tensor.dtype, tensor.shape};
-        index.pieces[tensor.fileKey(name)].push_back({number, piece.first, piece.count, file->offsetOf(*stored)});
+        int64_t offset = file->offsetOf(*stored);
+        for (const ElementRuns &runs : piece.runs) {
+          index.pieces[tensor.fileKey(name)].push_back({number, runs, offset});
+          offset += bytesOf(runs.total(), tensor.dtype);
+        }
       };
       add(tensor.name);
       for (const std::string &alias : tensor.aliases)
@@ -114,7 +119,7 @@ Status spmd::runtime::describeCheckpoint(const Trainer *trainer, const RunState 
     return Status::badInput("the notes of a checkpoint are no JSON");
   Json json;
   json["format"] = "spmd-checkpoint";
-  json["version"] = kVersion;
+  json["version"] = index.hasStrides() ? kVersion : kVersion - 1;
   json["kind"] = nameOf(options.kind);
   json["step"] = run.step;
   if (trainer) {

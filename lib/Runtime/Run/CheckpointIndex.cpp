@@ -10,7 +10,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <queue>
 #include <sstream>
+#include <tuple>
 
 using namespace spmd::runtime;
 using Json = nlohmann::ordered_json;
@@ -67,6 +70,14 @@ std::vector<CheckpointFile> CheckpointFile::parse(const std::string &text) {
   return files;
 }
 
+static bool haveStrides(const std::vector<CheckpointIndex::Piece> &pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [](const auto &piece) { return piece.runs.repeat > 1; });
+}
+
+bool CheckpointIndex::hasStrides() const {
+  return std::any_of(pieces.begin(), pieces.end(), [](const auto &entry) { return haveStrides(entry.second); });
+}
+
 std::string CheckpointIndex::format() const {
   Json json;
   json["block_bytes"] = CheckpointFile::kBlock;
@@ -77,8 +88,11 @@ std::string CheckpointIndex::format() const {
   json["tensors"] = Json::object();
   for (const auto &[key, tensor] : tensors) {
     Json list = Json::array();
-    for (const Piece &piece : pieces.at(key))
-      list.push_back({piece.file, piece.first, piece.count, piece.offset});
+    for (const Piece &piece : pieces.at(key)) {
+      list.push_back({piece.file, piece.runs.first, piece.runs.count, piece.offset});
+      if (piece.runs.repeat > 1)
+        list.back().insert(list.back().end(), {piece.runs.stride, piece.runs.repeat});
+    }
     json["tensors"][key] = {{"dtype", nameOf(tensor.dtype)}, {"shape", tensor.shape}, {"pieces", std::move(list)}};
   }
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -94,26 +108,63 @@ static CheckpointFile readFileEntry(JsonValue value) {
   return file;
 }
 
+/// Follows the runs of pieces in the order of the elements, up to the tensor's last one: the first mistake, or "". Empty
+/// runs are nowhere.
+static std::string findGap(const std::vector<CheckpointIndex::Piece> &pieces, int64_t numElements) {
+  using Next = std::pair<int64_t, size_t>; // of a piece its next run's first element, and which piece that is
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
+  std::vector<int64_t> done(pieces.size());
+  for (size_t i = 0; i < pieces.size(); ++i)
+    if (pieces[i].runs.count)
+      next.emplace(pieces[i].runs.first, i);
+  int64_t known = 0;
+  for (; !next.empty(); next.pop()) {
+    auto [first, number] = next.top();
+    const ElementRuns &runs = pieces[number].runs;
+    if (first != known)
+      return "begins at element " + std::to_string(first) + ", those before it end at " + std::to_string(known);
+    known += runs.count;
+    if (++done[number] < runs.repeat)
+      next.emplace(first + runs.stride, number);
+  }
+  if (known != numElements)
+    return "have " + std::to_string(known) + " elements, the tensor " + std::to_string(numElements);
+  return "";
+}
+
 static std::vector<CheckpointIndex::Piece> readPieces(JsonValue list, const StateSource::Tensor &tensor,
                                                       const std::vector<CheckpointFile> &files) {
   std::vector<CheckpointIndex::Piece> pieces;
-  int64_t known = 0;
+  int64_t numElements = spmd::runtime::numElements(tensor.shape);
   list.forEach([&](JsonValue value) {
     std::vector<int64_t> numbers = value.asSizes();
-    if (numbers.size() != 4)
-      return value.fail("expected [file, first element, elements, byte in the file]");
-    CheckpointIndex::Piece piece{static_cast<size_t>(numbers[0]), numbers[1], numbers[2], numbers[3]};
+    if (numbers.size() != 4 && numbers.size() != 6)
+      return value.fail("expected [file, first element, elements, byte in the file], and of several runs as long their "
+                        "stride and how many there are");
+    CheckpointIndex::Piece piece{static_cast<size_t>(numbers[0]), {numbers[1], numbers[2]}, numbers[3]};
+    bool isStrided = numbers.size() == 6;
+    if (isStrided) {
+      piece.runs.stride = numbers[4];
+      piece.runs.repeat = numbers[5];
+    }
+    const ElementRuns &runs = piece.runs;
+    // Runs that lie in the tensor, one behind the other, do not overflow.
+    bool isInTensor = runs.first <= numElements && runs.count <= numElements - runs.first;
+    if (isStrided)
+      isInTensor = isInTensor && runs.count > 0 && runs.repeat > 1 && runs.stride >= runs.count &&
+                   runs.repeat - 1 <= (numElements - runs.first - runs.count) / runs.stride;
+    if (!isInTensor)
+      return value.fail("is not in the tensor, which has " + std::to_string(numElements) + " elements");
     if (piece.file >= files.size() || piece.offset > files[piece.file].bytes ||
-        bytesOf(piece.count, tensor.dtype) > files[piece.file].bytes - piece.offset)
+        bytesOf(runs.total(), tensor.dtype) > files[piece.file].bytes - piece.offset)
       return value.fail("is not in a file of the checkpoint");
-    if (piece.first != known)
-      return value.fail("begins at element " + std::to_string(piece.first) + ", those before it end at " +
-                        std::to_string(known));
-    known += piece.count;
     pieces.push_back(piece);
   });
-  if (known != numElements(tensor.shape))
-    list.fail("have " + std::to_string(known) + " elements, the tensor " + std::to_string(numElements(tensor.shape)));
+  std::sort(pieces.begin(), pieces.end(), [](const auto &a, const auto &b) {
+    return std::tie(a.runs.first, a.runs.count, a.file) < std::tie(b.runs.first, b.runs.count, b.file);
+  });
+  if (std::string gap = findGap(pieces, numElements); !gap.empty())
+    list.fail(gap);
   return pieces;
 }
 
@@ -176,16 +227,36 @@ Status CheckpointState::checkBytes(size_t number, int64_t offset, int64_t bytes)
   return Status::success();
 }
 
+/// The piece that has an element, of a tensor of which each is in one.
+static std::vector<CheckpointIndex::Piece>::const_iterator findPiece(const std::vector<CheckpointIndex::Piece> &pieces,
+                                                                     int64_t element) {
+  auto has = [&](const CheckpointIndex::Piece &piece) {
+    const ElementRuns &runs = piece.runs;
+    int64_t from = element - runs.first;
+    return from >= 0 && (runs.repeat == 1 ? from < runs.count
+                                          : from / runs.stride < runs.repeat && from % runs.stride < runs.count);
+  };
+  // The last that begins no later has it, unless that has other runs in between.
+  auto piece = std::upper_bound(pieces.begin(), pieces.end(), element, [](int64_t at, const CheckpointIndex::Piece &p) {
+    return at < p.runs.first;
+  });
+  do
+    --piece;
+  while (!has(*piece));
+  return piece;
+}
+
 /// Calls visit(file, byte in it, bytes) for what has the elements, in order.
 template <typename Visit>
 Status CheckpointState::forEachPart(const std::string &key, int64_t first, int64_t count, const Visit &visit) const {
   int64_t size = sizeOf(index.tensors.at(key).dtype), end = first + count;
   const std::vector<CheckpointIndex::Piece> &pieces = index.pieces.at(key);
-  auto piece = std::upper_bound(pieces.begin(), pieces.end(), first,
-                                [](int64_t at, const CheckpointIndex::Piece &p) { return at < p.first + p.count; });
-  for (; piece != pieces.end() && first < end; ++piece) {
-    int64_t now = std::min(end, piece->first + piece->count) - first;
-    Status status = visit(piece->file, piece->offset + (first - piece->first) * size, now * size);
+  while (first < end) {
+    auto piece = findPiece(pieces, first);
+    const ElementRuns &runs = piece->runs;
+    int64_t run = runs.repeat > 1 ? (first - runs.first) / runs.stride : 0, inRun = first - runs.first - run * runs.stride;
+    int64_t now = std::min(end - first, runs.count - inRun);
+    Status status = visit(piece->file, piece->offset + (run * runs.count + inRun) * size, now * size);
     if (!status.ok())
       return status;
     first += now;

@@ -7,6 +7,23 @@
 
 using namespace spmd::runtime;
 
+int64_t StatePiece::count() const {
+  int64_t all = 0;
+  for (const ElementRuns &run : runs)
+    all += run.total();
+  return all;
+}
+
+void StatePiece::add(int64_t first, int64_t count) {
+  ElementRuns *last = runs.empty() ? nullptr : &runs.back();
+  if (last && last->count == count && (last->repeat == 1 || last->first + last->repeat * last->stride == first)) {
+    last->stride = (first - last->first) / last->repeat;
+    ++last->repeat;
+  } else {
+    runs.push_back({first, count});
+  }
+}
+
 std::vector<StatePiece> StateMap::piecesToSave(int64_t rank) const {
   std::vector<StatePiece> pieces;
   for (const StateTensor &tensor : all) {
@@ -14,7 +31,9 @@ std::vector<StatePiece> StateMap::piecesToSave(int64_t rank) const {
       continue;
     int64_t size = sizeOf(tensor.dtype);
     auto add = [&](int64_t, int64_t inArena, int64_t inTensor, int64_t bytes) {
-      pieces.push_back({&tensor, inTensor / size, bytes / size, inArena});
+      if (pieces.empty() || pieces.back().tensor != &tensor)
+        pieces.push_back({&tensor, {}, inArena});
+      pieces.back().add(inTensor / size, bytes / size);
       return Status::success();
     };
     (void)forEachPiece(tensor, {manifest.ranks, rank, 1}, add);

@@ -73,13 +73,6 @@ std::vector<StatePiece> Trainer::piecesToSave(int64_t rank, const StateSnapshot 
   return pieces;
 }
 
-Status Trainer::checkOnePieceEach() const {
-  if (manifest().tensorRanks() == 1)
-    return Status::success();
-  return Status::badInput("along the tensor axis a rank's part of a parameter is no run of its elements; take whole "
-                          "tensors (kind full)");
-}
-
 Status Trainer::saveRank(int64_t rank, const std::string &path, const StateSnapshot *from) const {
   constexpr int64_t kBytes = 1 << 20;
   std::vector<StatePiece> pieces = piecesToSave(rank, from);
@@ -87,13 +80,13 @@ Status Trainer::saveRank(int64_t rank, const std::string &path, const StateSnaps
   std::vector<NamedTensor> tensors;
   for (const StatePiece &piece : pieces)
     tensors.push_back({piece.tensor->fileKey(piece.tensor->name),
-                       {piece.tensor->dtype, {piece.count}, nullptr, piece.count * sizeOf(piece.tensor->dtype)}});
+                       {piece.tensor->dtype, {piece.count()}, nullptr, piece.count() * sizeOf(piece.tensor->dtype)}});
   Expected<SafetensorsWriter> writer = SafetensorsWriter::create(path, tensors, {{"format", "pt"}});
   if (!writer)
     return writer.error();
   std::vector<char> bytes(static_cast<size_t>(kBytes));
   for (const StatePiece &piece : pieces) {
-    int64_t left = piece.count * sizeOf(piece.tensor->dtype);
+    int64_t left = piece.count() * sizeOf(piece.tensor->dtype);
     for (int64_t at = piece.inArena; left > 0; at += kBytes, left -= kBytes) {
       int64_t now = std::min(kBytes, left);
       if (Status status = memory.copyOut(rank, at, bytes.data(), now); !status.ok())
@@ -106,7 +99,7 @@ Status Trainer::saveRank(int64_t rank, const std::string &path, const StateSnaps
 
 Status Trainer::readPiece(int64_t rank, const StatePiece &piece, void *destination) const {
   return content->shared->read([&] {
-    return content->memory().copyOut(rank, piece.inArena, destination, piece.count * sizeOf(piece.tensor->dtype));
+    return content->memory().copyOut(rank, piece.inArena, destination, piece.count() * sizeOf(piece.tensor->dtype));
   });
 }
 

@@ -40,17 +40,20 @@ struct CheckpointFile {
 };
 
 struct CheckpointIndex {
-  /// Elements [first, first + count) of a tensor, `offset` bytes into a file.
+  /// Elements of a tensor, one after the other from `offset` bytes into a file on.
   struct Piece {
     size_t file = 0;
-    int64_t first = 0, count = 0, offset = 0;
+    ElementRuns runs;
+    int64_t offset = 0;
   };
 
   BlockHash blockHash = BlockHash::xxh3;
   std::vector<CheckpointFile> files;
   std::map<std::string, StateSource::Tensor> tensors;
-  /// Of each tensor, in the order of its elements: all of them, once.
+  /// Of each tensor all elements, once. Where no piece has a stride they are in the order of the elements.
   std::map<std::string, std::vector<Piece>> pieces;
+
+  bool hasStrides() const;
 
   std::string format() const;
   /// `name` is what errors call the text. A piece that lies outside of its file, and elements in no piece, are errors.

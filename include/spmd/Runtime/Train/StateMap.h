@@ -48,11 +48,16 @@ struct StateTensor {
   std::string fileKey(const std::string &name) const;
 };
 
-/// Elements [first, first + count) of a tensor, in the arena of the one rank that saves them.
+/// Elements of a tensor, one after the other in the arena of the one rank that saves them.
 struct StatePiece {
   const StateTensor *tensor = nullptr;
-  int64_t first = 0, count = 0;
-  int64_t inArena = 0; ///< bytes
+  std::vector<ElementRuns> runs; ///< where they are in the tensor, in this order
+  int64_t inArena = 0;           ///< bytes
+
+  int64_t count() const;
+  bool isOneRun() const { return runs.size() == 1 && runs.front().repeat == 1; }
+  /// Adds a run of elements that lies behind the others.
+  void add(int64_t first, int64_t count);
 };
 
 class StateMap {
@@ -100,7 +105,7 @@ public:
   enum class MayLack { Nothing, Saved, Anything }; ///< Saved: what a checkpoint has
   Status initialize(const SafetensorsFile *weights, RankMemory &memory, MayLack mayLack = MayLack::Nothing) const;
 
-  /// The pieces that `rank` writes into a checkpoint of a file for each rank: those of its chunks, and of rank 0 what
+  /// The pieces, one of a tensor, that `rank` writes into a checkpoint of a file for each rank: those of its chunks, and of rank 0 what
   /// all have alike. Those of all ranks together are every saved tensor, once.
   std::vector<StatePiece> piecesToSave(int64_t rank) const;
 

@@ -12,6 +12,15 @@
 
 namespace spmd::runtime {
 
+/// `repeat` runs of `count` elements of a tensor, of which each begins `stride` elements behind the one before: what a
+/// rank has of a tensor that is cut along another dim than the first.
+struct ElementRuns {
+  int64_t first = 0, count = 0;
+  int64_t stride = 0, repeat = 1;
+
+  int64_t total() const { return count * repeat; }
+};
+
 /// Full tensors by their keys in files (StateTensor::fileKey), of which any run of elements can be read alone.
 class StateSource {
 public:

@@ -126,8 +126,6 @@ public:
   /// with the elements that it has of each tensor as one row, in this order. At most a megabyte of it is in memory.
   std::vector<StatePiece> piecesToSave(int64_t rank, const StateSnapshot *from = nullptr) const;
 
-  /// An error where what a rank has of a tensor may be several pieces: whoever keeps one of each asks.
-  Status checkOnePieceEach() const;
   Status saveRank(int64_t rank, const std::string &path, const StateSnapshot *from = nullptr) const;
 
   /// Copies the state of the ranks here as it is after the steps that were issued. Saving `from` it
