@@ -92,6 +92,17 @@ def train_step(model, optimizer, x, y):
     return loss
 
 
+_WHOLE = "`test_whole_parameters.py`"
+OTHERS = [
+    ("Adafactor", "means of rows and columns, which every rank has whole", _WHOLE),
+    ("`transformers.optimization.Adafactor`", "the same; step counters become tensors", "`test_adafactor.py`"),
+    ("Muon", "momentum in chunks; what its products multiply is gathered, and multiplied by every rank", _WHOLE),
+    ("LAMB, as users write it", "moments in chunks; norms of parameters and updates are sums over the ranks' chunks", _WHOLE),
+    ("one written by hand", "as its ops say", "`test_kept_gradients.py`, `test_programs.py`"),
+    ("any of these, of parameters in bf16 or f16 with masters", "master, moments and update in f32, in chunks", "`test_masters.py`"),
+    ("a `fused=True` one under `torch.amp.GradScaler`", "`grad_scale` and `found_inf`, decided on the ranks", "`test_grad_scaler.py`")]
+
+
 def tolerance(case: Case) -> float:
     """How far the captured step may be from eager after five steps, relative to the largest entry of each tensor.
 
@@ -126,6 +137,8 @@ def document() -> str:
             case = Case(optimizer, implementation, "plain")
             marks.append("–" if case not in CASES else "exact" if tolerance(case) == 0 else f"{tolerance(case):.0e}")
         lines.append(f"| {optimizer} | {' | '.join(marks)} | {', '.join(options)} |")
+    lines += ["", "Others, and what ranks have of them:", "", "| optimizer | state and update | tests |", "| --- | --- | --- |",
+              *(f"| {name} | {what} | {tests} |" for name, what, tests in OTHERS)]
     lines += [
         "",
         "The numbers are the largest difference from eager PyTorch after five steps, relative to the largest entry of a",

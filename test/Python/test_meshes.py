@@ -12,6 +12,7 @@ from step_check import StepCheck
 from test_precision import capture
 
 import spmd
+from spmd.meshes import count_ranks
 
 
 class Mesh:
@@ -64,6 +65,27 @@ def test_checkpoints_are_of_any_mesh(tmp_path) -> None:
 def test_interpreter(tmp_path, mesh: str, mode: str) -> None:
     check = StepCheck(capture(setup()[0], "param=bf16,reduce=f32"), tmp_path)
     check.interpret(6, "class:Block", f"--mesh={mesh}", f"--mode={mode}")
+
+
+@pytest.mark.parametrize("order", [2.0, float("inf")])
+@pytest.mark.parametrize("mesh", ["shard:3", "replicate:2,shard:2"])
+def test_clipping_over_units_of_several_modes(tmp_path, mesh: str, order: float) -> None:
+    """Chunks of one unit count once over its row, what another has whole once; one message of numbers adds them up."""
+    def clipped(model, optimizer, x, y):
+        loss = torch.nn.functional.cross_entropy(model(x).flatten(0, 1).float(), y.flatten())
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.01, order)
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.detach()
+
+    model, _ = setup()
+    with spmd.enable_wrap():
+        for block, mode in zip(model.blocks, ("replicate", "shard_optimizer")):
+            spmd.wrap(block, mode=mode)
+    package = spmd.capture(clipped, model, torch.optim.SGD(model.parameters(), lr=1.0), *batches(1)[0])
+    said = StepCheck(package, tmp_path).interpret(count_ranks(mesh), "auto", f"--mesh={mesh}")
+    assert "all_reduce" in said and "all_gather" in said and "reduce_scatter" in said, said
 
 
 def test_what_is_refused(tmp_path) -> None:

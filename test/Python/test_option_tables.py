@@ -9,13 +9,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.distributed.fsdp import MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
+from torch.distributed.fsdp import FSDPModule, MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
 
+import spmd
 from spmd.unitoptions import MODES
 
 ROOT = Path(__file__).parent.parent.parent
 TABLES = [("shard-units.md", "| placement | of a parameter |", 4), ("shard-units.md", "| option | values |", 5),
-          ("shard-units.md", "| mode | PyTorch |", 8), ("precision.md", "| ours | FSDP2, FSDP1 |", 7)]
+          ("shard-units.md", "| mode | PyTorch |", 8), ("precision.md", "| ours | FSDP2, FSDP1 |", 8),
+          ("shard-units.md", "| `FSDPModule` | here |", 8), ("optimizers.md", "| optimizer | state and update |", 7)]
 
 
 def table(document: str, head: str) -> list[list[str]]:
@@ -64,3 +66,13 @@ def test_all_of_pytorch_is_there() -> None:
     assert fields <= words(table(*TABLES[3][:2]))
     classes = {name for name, of in vars(torch.optim).items() if inspect.isclass(of) and issubclass(of, torch.optim.Optimizer)}
     assert classes - {"Optimizer"} <= set(re.findall(r"\w+", (ROOT / "docs/optimizers.md").read_text()))
+
+
+def test_methods_of_fsdp_modules() -> None:
+    """All have a row, and a module that is annotated has none of them."""
+    methods = {name for name in vars(FSDPModule) if not name.startswith("_")}
+    assert methods <= words(table(*TABLES[4][:2]))
+    module = spmd.fully_shard(torch.nn.Linear(4, 4))
+    for name in methods:
+        with pytest.raises(AttributeError, match=name):
+            getattr(module, name)
