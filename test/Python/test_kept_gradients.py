@@ -158,6 +158,15 @@ def test_host_ranks(tmp_path, accumulate: str) -> None:
         assert "passed" in check.train(ranks, "class:Block", f"--accumulate={accumulate}", rtol=0.02)
 
 
+def test_ranks_with_rows_of_their_own(tmp_path) -> None:
+    """The reference averages gradients in bf16 over replicas, which run at once."""
+    model, _ = setup()
+    package = spmd.capture(train_step, model, with_sgd(model), *(t[:4] for t in batches(1)[0]), precision=KEEP,
+                           reference=batches(4), reference_ranks=3)
+    assert "passed" in StepCheck(package, tmp_path).train(3, "class:Block", "--view=local", rtol=0.02)
+    assert nn.utils.clip_grad._get_total_norm.__module__ == nn.utils.clip_grad.__name__
+
+
 # -- What a plan has ---------------------------------------------------------------------------------------------------
 
 def leaves(model, optimizer, x, y):
@@ -253,6 +262,30 @@ def test_optimizers_that_do_not_take_them(make, name: str) -> None:
     assert said.startswith(f"{name} does not take gradients in bf16 of parameters in f32") and "small_net.py" in said and \
         "optimizer.step()" in said and "cure: leave grad= (keep_low_precision_grads) out of the precision" in said
     assert all(p.grad_dtype == torch.float32 for p in model.parameters())
+
+
+@pytest.mark.parametrize("precision", ["param=bf16,grad=bf16", "param=f16,grad=f16"])
+def test_a_scaler_unscales_them_unless_they_are_f16(precision: str) -> None:
+    def scaled(model, optimizer, scaler, x, y):
+        loss = F.cross_entropy(model(x).flatten(0, 1).float(), y.flatten())
+        scaler.scale(loss).backward()
+        scaler.unscale_(optimizer)
+        norm = nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        optimizer.zero_grad()
+        return norm
+
+    def norm_of(scale: float):
+        model, _ = setup()
+        scaler = torch.amp.GradScaler("cpu", init_scale=scale)
+        return spmd.compile(scaled, ranks=2, precision=precision)(model, with_sgd(model), scaler, *batches(1)[0])
+
+    if "f16,grad=f16" in precision and "bf16" not in precision:
+        with pytest.raises(spmd.CaptureError, match="(?s)unscales gradients in f16.*unscale_.*without grad=f16"):
+            norm_of(8.0)
+    else:
+        assert norm_of(8.0) == norm_of(1.0)
 
 
 @pytest.mark.parametrize("options, message", [

@@ -102,6 +102,8 @@ _CURES = (
     ("NVIDIA driver", "the step moves a tensor to the GPU by name", "write x.to(y.device), or move it before the step"),
     ("not compiled with CUDA", "the step moves a tensor to the GPU by name",
      "write x.to(y.device), or move it before the step"),
+    ("unscale FP16 gradients", "a GradScaler unscales gradients in f16",
+     "keep parameters and their gradients in f32 and compute in f16: torch.autocast, or spmd.compile(precision=…) without grad=f16"),
     ("Cannot access data pointer", "code outside PyTorch reads a tensor's memory inside the step",
      "wrap it as a torch.library.custom_op with a register_fake"),
 )
