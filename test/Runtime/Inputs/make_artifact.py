@@ -10,6 +10,7 @@ a frozen scale, trained by SGD with momentum and gradient clipping:
 Its plan uses every command there is: kernels, GEMMs, all three collectives on
 three streams, waits, fills and a copy, bytes that two buffers share, a batch
 that need not be divisible by the ranks, per-segment tables and a sharded output.
+For GPUs norms are sums, GEMMs have workspaces, and kernels take operands before results.
 The reference is computed here in Python floats (float64).
 """
 import argparse
@@ -19,6 +20,8 @@ import os
 import random
 import struct
 import subprocess
+
+import gpu_kernels
 
 VOCABULARY, WIDTH, HIDDEN, OUT = 11, 6, 5, 3
 MOMENTUM, MAX_NORM = 0.9, 1.0
@@ -140,11 +143,16 @@ def train(parameters, batches, rates, batch):
     return losses, p, momentum, prediction
 
 
+def norm_stride(is_gpu):
+    """Elements from one unit's norm to the next: kernels of GPUs take addresses that are multiples of 16."""
+    return 4 if is_gpu else 1
+
+
 # --- kernels -----------------------------------------------------------------
 
 KERNELS = r"""
 #include <stdint.h>
-#define KERNEL(name) void name(void *const *args, const int64_t *coords, int64_t begin, int64_t end)
+#define KERNEL(name) FUNCTION(name)(void *const *args, const int64_t *coords, int64_t begin, int64_t end)
 #define VALID(row) (coords[0] * CHUNK_ROWS + (row) < BATCH)
 
 KERNEL(embed) {
@@ -210,16 +218,19 @@ static void norm(void *const *args, int64_t count) {
     sum += grad[i] * grad[i];
     most = grad[i] > most ? grad[i] : -grad[i] > most ? -grad[i] : most;
   }
-  *norm = __builtin_sqrtf(sum);
+  *norm = SUMS_NORMS ? sum : __builtin_sqrtf(sum);
   *largest = most;
+  for (int i = 1; i < NORM_STRIDE; ++i)
+    norm[i] = largest[i] = 0;
 }
 /* param, momentum, gradient, norms, largest, rate */
 static void sgd(void *const *args, int64_t first, int64_t begin, int64_t end, int64_t frozenBegin, int64_t frozenEnd) {
   float *param = args[0], *momentum = args[1]; const float *grad = args[2], *norms = args[3], *largest = args[4];
   double rate = *(const double *)args[5];
-  float total = __builtin_sqrtf(norms[0] * norms[0] + norms[1] * norms[1]);
+  float one = norms[0], two = norms[NORM_STRIDE];
+  float total = __builtin_sqrtf(SUMS_NORMS ? one + two : one * one + two * two);
   float clip = MAX_NORM / (total + 1e-6f);
-  if (clip > 1 || largest[0] + largest[1] == 0)
+  if (clip > 1 || largest[0] + largest[NORM_STRIDE] == 0)
     clip = 1;
   for (int64_t i = begin; i < end; ++i) {
     if (first + i >= frozenBegin && first + i < frozenEnd)
@@ -251,12 +262,14 @@ def kernel_table(plan):
         if command["op"] == "kernel":
             arguments = [f"{ref['access']}:f32:{ref['bytes']}" for ref in command["args"]]
             lines[command["kernel"]] = " ".join([command["kernel"], str(command["parallel"]), *arguments])
-    return "".join(f"{line}\\n" for line in lines.values())
+    return "".join(f"{line}\n" for line in lines.values())
 
 
-def kernel_source(units, ranks, batch, chunk_rows):
+def kernel_source(units, batch, chunk_rows, is_gpu):
     constants = {"VOCABULARY": VOCABULARY, "WIDTH": WIDTH, "HIDDEN": HIDDEN, "OUT": OUT, "BATCH": batch,
-                 "CHUNK_ROWS": chunk_rows, "MOMENTUM": f"{MOMENTUM}f", "MAX_NORM": f"{MAX_NORM}f"}
+                 "CHUNK_ROWS": chunk_rows, "MOMENTUM": f"{MOMENTUM}f", "MAX_NORM": f"{MAX_NORM}f",
+                 "SUMS_NORMS": int(is_gpu), "NORM_STRIDE": norm_stride(is_gpu),
+                 "FUNCTION(name)": "static void c_##name" if is_gpu else "void name"}
     source = "".join(f"#define {name} {value}\n" for name, value in constants.items()) + KERNELS
     for unit in units:
         frozen = [s for s in unit["segments"] if not s["trainable"]]
@@ -272,10 +285,11 @@ def kernel_source(units, ranks, batch, chunk_rows):
 
 
 class PlanWriter:
-    """Places buffers one after the other and appends commands."""
+    """Places buffers one after the other and appends commands; those of GPUs where `is_gpu`."""
 
-    def __init__(self):
+    def __init__(self, is_gpu):
         self.buffers, self.commands, self.end, self.state_bytes = [], [], 0, 0
+        self.is_gpu, self.places = is_gpu, {}
 
     def buffer(self, name, memory_class, size, state=False, at=None):
         offset = self.end if at is None else self.buffers[at]["offset"]
@@ -302,16 +316,19 @@ class PlanWriter:
         return self.add("wait", stream, **{"for": command})
 
     def kernel(self, name, args, parallel=1, grain=1):
+        if self.is_gpu:
+            args, self.places[name] = gpu_kernels.split(args)
         return self.add("kernel", "compute", kernel=name, parallel=parallel, grain=grain, args=args)
 
     def gemm(self, m, n, k, a, b, c, trans_a=False, trans_b=False):
-        return self.add("gemm", "compute", m=m, n=n, k=k, a=a, b=b, c=c, lda=m if trans_a else k,
+        more = {"workspace": self.ref(self.workspace, "w")} if self.is_gpu else {}
+        return self.add("gemm", "compute", m=m, n=n, k=k, a=a, b=b, c=c, **more, lda=m if trans_a else k,
                         ldb=k if trans_b else n, ldc=n, trans_a=trans_a, trans_b=trans_b, beta=0.0, batch=1,
                         stride_a=0, stride_b=0, stride_c=0, dtype="f32")
 
 
-def make_plan(units, ranks, rows):
-    plan = PlanWriter()
+def make_plan(units, ranks, rows, is_gpu):
+    plan = PlanWriter(is_gpu)
     unit = {u["name"]: u for u in units}
     at = {}
     for u in units:
@@ -329,8 +346,12 @@ def make_plan(units, ranks, rows):
     dz = plan.buffer("dz", "activations", 4 * rows * OUT)
     dh = plan.buffer("dh", "activations", 4 * rows * HIDDEN)
     de = plan.buffer("de", "activations", 4 * rows * WIDTH)
-    norms = plan.buffer("norms", "activations", 8)
-    largest = plan.buffer("largest", "activations", 8)
+    stride = norm_stride(is_gpu)
+    norms = plan.buffer("norms", "activations", 8 * stride)
+    largest = plan.buffer("largest", "activations", 8 * stride)
+    if is_gpu:
+        plan.end = round_up(plan.end, 256)
+        plan.workspace = plan.buffer("workspace", "workspace", 1 << 16)
     gathered, grads, chunks = {}, {}, {}
     for u in units:
         name = u["name"]
@@ -396,13 +417,13 @@ def make_plan(units, ranks, rows):
     for i, u in enumerate(units):
         if ranks > 1:
             plan.wait("compute", ready[u["name"]])
-        last = plan.kernel(f"norm_{u['name']}", [ref(chunks[u["name"]], "r"), ref(norms, "w", 4 * i, 4),
-                                                 ref(largest, "w", 4 * i, 4)])
+        last = plan.kernel(f"norm_{u['name']}", [ref(chunks[u["name"]], "r"),
+                                                 *(ref(to, "w", 4 * stride * i, 4 * stride) for to in (norms, largest))])
     if ranks > 1:
         plan.wait("scalar", last)
         reduced = plan.add("all_reduce", "scalar", comm="scalar", unit="",
-                           buffers=[ref(norms, "rw"), ref(largest, "rw")], counts=[2, 2], dtype="f32",
-                           kinds=["norm2", "max"])
+                           buffers=[ref(norms, "rw"), ref(largest, "rw")], counts=[2 * stride] * 2, dtype="f32",
+                           kinds=["sum" if is_gpu else "norm2", "max"])
         plan.wait("compute", reduced)
     for u in units:
         name = u["name"]
@@ -458,7 +479,7 @@ def make_manifest(arguments, units, plan, at, io, rows):
         "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,
                   "classes": classes},
         "programs": [{"name": "train_step", "plan": "train_step.plan.json", "trace_hash": trace_hash(plan.commands)}],
-        "kernels": [{"cpu": cpu, "file": f"kernels.{cpu}.so"} for cpu in arguments.cpu],
+        "kernels": [],
         "kernel_table": [], "units": units, "state": state,
         "batch": [{"name": "x", "dtype": "i64", "shape": [batch, 2], **split, **place(io["x"]),
                    "local_shape": [rows, 2], "index_bound": VOCABULARY},
@@ -573,14 +594,16 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--cpu", nargs="*", default=["x86-64-v3"])
     parser.add_argument("--cc", default="clang-22")
-    parser.add_argument("--target", default="host")
+    parser.add_argument("--ptxas", default="ptxas", help="for target cuda")
+    parser.add_argument("--target", default="host", help="host, emulate, cuda, or one of a backend's for CPUs")
     parser.add_argument("--unhashed", action="store_true", help="of files that a test is about to change")
     parser.add_argument("--zero-gradient", nargs="*", default=[])
     arguments = parser.parse_args()
 
     rows = -(-arguments.batch // arguments.ranks)
     units = make_units(arguments.ranks)
-    plan, at, io = make_plan(units, arguments.ranks, rows)
+    is_gpu = arguments.target == "cuda"
+    plan, at, io = make_plan(units, arguments.ranks, rows, is_gpu)
     os.makedirs(arguments.folder, exist_ok=True)
 
     def path(name):
@@ -592,11 +615,16 @@ def main():
         json.dump({"format": "spmd-plan", "version": 1, "streams": ["compute", "gather", "reduce", "scalar"],
                    "communicators": ["gather", "reduce", "scalar"], "buffers": plan.buffers,
                    "commands": plan.commands}, file, indent=1)
-    source = kernel_source(units, arguments.ranks, arguments.batch, rows)
-    source += f'const char spmd_kernel_table[] = "{kernel_table(plan)}";\n'
+    source, table = kernel_source(units, arguments.batch, rows, is_gpu), kernel_table(plan)
+    if is_gpu:
+        manifest["kernels"], manifest["launches"] = gpu_kernels.make_files(arguments.folder, source, plan, table,
+                                                                           arguments.cc, arguments.ptxas)
+    else:
+        manifest["kernels"] = [{"cpu": cpu, "file": f"kernels.{cpu}.so"} for cpu in arguments.cpu]
+        source += "const char spmd_kernel_table[] = " + json.dumps(table) + ";\n"
     if arguments.target == "emulate":
         source += EMULATION
-    for cpu in arguments.cpu:
+    for cpu in [] if is_gpu else arguments.cpu:
         subprocess.run([arguments.cc, f"-march={cpu}", "-O2", "-ffp-contract=off", "-fno-math-errno", "-fPIC",
                         "-shared", "-ffreestanding", "-nostdlib", "-x", "c", "-", "-o", path(f"kernels.{cpu}.so")],
                        input=source.encode(), check=True)

@@ -3,7 +3,10 @@
 #include "Conformance.h"
 #include "spmd/Runtime/Train/Registry.h"
 
+#include <atomic>
 #include <cstdlib>
+#include <pthread.h>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -25,6 +28,13 @@ std::string conformance::tinyArtifact(const Setup &setup, int64_t ranks) {
 
 void Rank::write(int64_t offset, const std::vector<float> &values) {
   EXPECT_TRUE(memory.copyIn(number, offset, values.data(), static_cast<int64_t>(values.size() * sizeof(float))).ok());
+  if (stream) // which is not the one of copies
+    awaitCopies();
+}
+
+void Rank::awaitCopies() const {
+  char byte;
+  EXPECT_TRUE(memory.copyOut(number, 0, &byte, 1).ok());
 }
 
 std::vector<float> Rank::read(int64_t offset, int64_t count) const {
@@ -60,6 +70,27 @@ Status Rank::meet() {
   return allReduce(call({{CollectiveKind::AllReduce, DType::F32, {1}, {ReductionKind::Sum}, ""}, {}}, -2), {0});
 }
 
+void Conformance::SetUp() {
+  std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  auto left = GetParam().leavesOut.find(test.substr(0, test.find('/')));
+  if (left != GetParam().leavesOut.end())
+    GTEST_SKIP() << left->first << " is not for " << GetParam().name << ": " << left->second;
+}
+
+/// A test that has another name since would run.
+TEST(Setups, LeaveOutTestsThatThereAre) {
+  std::set<std::string> names;
+  const ::testing::UnitTest &all = *::testing::UnitTest::GetInstance();
+  for (int suite = 0; suite < all.total_test_suite_count(); ++suite)
+    for (int i = 0; i < all.GetTestSuite(suite)->total_test_count(); ++i) {
+      std::string name = all.GetTestSuite(suite)->GetTestInfo(i)->name();
+      names.insert(name.substr(0, name.find('/')));
+    }
+  for (const auto &setup : getSetups())
+    for (const auto &[name, reason] : setup.leavesOut)
+      EXPECT_TRUE(names.count(name) && !reason.empty()) << name << " of " << setup.name;
+}
+
 void Conformance::onProcesses(int64_t ranks, const std::function<void()> &body) {
   EXPECT_TRUE(GetParam().run(ranks, body)) << "a process of " << ranks << " ranks failed";
 }
@@ -74,6 +105,8 @@ static void runRanks(const Setup &setup, int64_t total, const RankGroups &groups
   Expected<std::unique_ptr<Device>> device = backend->open(*artifact, {});
   ASSERT_TRUE(device) << device.error().message;
   Expected<std::shared_ptr<CommunicatorFactory>> factory = makeCommunicators(setup.communicators, timeout);
+  ASSERT_TRUE(factory) << factory.error().message;
+  factory = (*device)->connect(*factory);
   ASSERT_TRUE(factory) << factory.error().message;
   Expected<RanksHere> here = (*factory)->ranksHere(total);
   ASSERT_TRUE(here) << here.error().message;
@@ -93,10 +126,24 @@ static void runRanks(const Setup &setup, int64_t total, const RankGroups &groups
     ASSERT_TRUE(stream) << stream.error().message;
     ranks.emplace_back(new Rank{number, total, **memory, abort, (*group)->endpoint(number), std::move(*stream), {}});
   }
+  std::atomic<bool> isOver{false};
+  std::thread watchdog([&] {
+    ::pthread_setname_np(::pthread_self(), "watchdog");
+    while (setup.watch && !isOver) {
+      setup.watch(**factory, **group, *here, abort);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
   for (std::unique_ptr<Rank> &rank : ranks)
-    threads.emplace_back([&] { body(*rank); });
+    threads.emplace_back([&] {
+      if (rank->stream)
+        rank->awaitCopies(); // the arena is zero
+      body(*rank);
+    });
   for (std::thread &thread : threads)
     thread.join();
+  isOver = true;
+  watchdog.join();
   // Where ranks meet in groups, one may be done while another process still reads how to reach its own.
   std::vector<char> all(static_cast<size_t>(total / here->count));
   (void)(*factory)->gather(&all[0], 1, all.data(), abort, timeout); // an error has been seen by the body
@@ -106,12 +153,12 @@ static void runRanks(const Setup &setup, int64_t total, const RankGroups &groups
 }
 
 void Conformance::onRanks(int64_t ranks, std::chrono::seconds timeout, const std::function<void(Rank &)> &body) {
-  onProcesses(ranks, [&] { runRanks(GetParam(), ranks, RankGroups::all(ranks), timeout, body); });
+  if (ranks > 1 || GetParam().meetsAlone)
+    onProcesses(ranks, [&] { runRanks(GetParam(), ranks, RankGroups::all(ranks), timeout, body); });
 }
 
 void Conformance::onGroups(const std::vector<MeshAxis> &mesh, const std::vector<std::string> &axes,
-                           std::chrono::seconds timeout,
-                           const std::function<void(Rank &, const RankGroups &)> &body) {
+                           std::chrono::seconds timeout, const std::function<void(Rank &, const RankGroups &)> &body) {
   RankGroups groups = RankGroups::along(mesh, axes);
   int64_t ranks = groups.size() * static_cast<int64_t>(groups.count());
   onProcesses(ranks, [&] { runRanks(GetParam(), ranks, groups, timeout, [&](Rank &rank) { body(rank, groups); }); });

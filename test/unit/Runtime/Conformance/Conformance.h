@@ -20,6 +20,7 @@
 
 #include <deque>
 #include <functional>
+#include <map>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -36,6 +37,15 @@ struct Setup {
   std::function<bool(int64_t ranks, const std::function<void()> &body)> run;
   /// The launcher ends all processes when one has ended.
   bool endsAll = false;
+  /// Tests that are not for it, and why: they are skipped in these words.
+  std::map<std::string, std::string> leavesOut = {};
+  /// One rank has communicators, too; else a device gets them with an artifact that has collectives.
+  bool meetsAlone = true;
+  /// Its collectives add up norms; else plans for it have sums of squares.
+  bool addsNorms = true;
+  /// What executors of its device do beside collectives that run, again and again: that a failure, also of a process
+  /// that has ended, ends them.
+  std::function<void(CommunicatorFactory &, CommunicatorGroup &, const RanksHere &, AbortState &)> watch = {};
 };
 
 /// Names the files of a test, also in processes that a launcher has started for it.
@@ -62,6 +72,7 @@ struct Rank {
   std::unique_ptr<Stream> stream;
   std::deque<Collective> calls = {};
 
+  /// What is written is there for collectives when it comes back.
   void write(int64_t offset, const std::vector<float> &values);
   std::vector<float> read(int64_t offset, int64_t count) const;
 
@@ -76,6 +87,8 @@ struct Rank {
 
   /// Comes back when all ranks are here.
   Status meet();
+  /// Comes back when what was written to the arena is there.
+  void awaitCopies() const;
 
 private:
   Status run(const Collective &call, const std::vector<int64_t> &offsets);
@@ -84,6 +97,8 @@ private:
 
 class Conformance : public ::testing::TestWithParam<Setup> {
 protected:
+  void SetUp() override;
+
   /// Runs `body` in every process of a job.
   void onProcesses(int64_t ranks, const std::function<void()> &body);
 
