@@ -40,6 +40,9 @@ _VALUES = ("F.mse_loss(out, y)", "F.l1_loss(out, y)", "F.smooth_l1_loss(out, y)"
 _STYLES = {"plain": 10, "zero first": 2, "zeros": 1, "chunks": 3, "two backwards": 1, "autograd.grad": 1,
            "two updates": 1, "autocast": 0.7, "over calls": 1}
 _MODES = {"replicate": 5, "shard_grad_op": 1, "shard_optimizer": 1, "default": 1}
+# How rows of matrices are padded, and what GEMMs take over: all that a library of some target has.
+_ALIGNMENTS = (1, 32, 64, 128)
+_EPILOGUES = ("none", "bias,residual,relu,gelu,gelu_tanh", "bias,residual,relu,gelu_tanh,bias_gradient", "bias_gradient")
 
 
 def generate(seed: int) -> Program:
@@ -64,7 +67,9 @@ class _Generator:
 
     def program(self) -> Program:
         rng = self.rng
-        self.width, self.classes = rng.choice((2, 3, 4, 5, 6, 7, 8, 9, 12)), rng.choice((2, 3, 4, 5, 6))
+        # Rows are padded where they are at least as long as what they are aligned to: 4 elements of f32, 8 of bf16, or more.
+        self.width = rng.choice((2, 3, 4, 5, 6, 7, 8, 9, 12) if self.chance(0.7) else (13, 17, 19, 33, 35))
+        self.classes = rng.choice((2, 3, 4, 5, 6) if self.chance(0.9) else (11, 17))
         self.rows, self.time = rng.choice((4, 5, 6, 7, 7, 8, 9, 11)), rng.choice((2, 3, 4, 5))
         data, has = self._data()
         style = rng.choices(list(_STYLES), list(_STYLES.values()))[0]
@@ -93,8 +98,8 @@ class _Generator:
         has_attention = any("attention" in one.name or one.name in ("multihead", "transformer")
                             for one in (*parts["layers"], *parts.get("block", ())))
         dtype = rng.choices(("torch.float32", "torch.bfloat16", "torch.float16", "torch.float64"),
-                            (85, 6, 4, 0 if has_attention else 5))[0]  # attention has no kernel for float64
-        optimizer, steps, options = self._optimizer(), rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), self._options(repeat)
+                            (80, 11, 4, 0 if has_attention else 5))[0]  # attention has no kernel for float64
+        optimizer, steps, options = self._optimizer(), rng.choice((1, 2, 2, 3, 3, 4, 5, 8)), self._options(repeat, dtype)
         if style == "over calls" and ("view", "local") not in options and self.seed % 2:
             options += (("accumulate", "unsharded"),)
         if ("view", "local") in options:  # what a step writes into rows of one rank has no place in the call's batch
@@ -192,7 +197,7 @@ class _Generator:
             params = "model.head.parameters()"
         return f"{name}({params}, {', '.join(f'{k}={v!r}' for k, v in given.items())})"
 
-    def _options(self, repeat: int) -> tuple[tuple[str, Any], ...]:
+    def _options(self, repeat: int, dtype: str) -> tuple[tuple[str, Any], ...]:
         options: dict[str, Any] = {}
         if self.chance(0.5):
             options["policy"] = self.rng.choice(("always", "name:head", "none", "size:20",
@@ -205,8 +210,14 @@ class _Generator:
         words = [word for word in rare if self.chance(0.08)]
         if options.get("mode") == "default":
             words.append("--memory-budget=1GB")
+        if self.chance(0.3):
+            words.append(f"--row-alignment={self.rng.choice(_ALIGNMENTS)}")
+        if self.chance(0.15):
+            words.append(f"--epilogues={self.rng.choice(_EPILOGUES)}")
         if words:
             options["options"] = words
+        if self.chance(0.15) and dtype != "torch.float64":
+            options["target"] = "emulate:sm_90"
         return tuple(options.items())
 
 

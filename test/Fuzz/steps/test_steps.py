@@ -29,6 +29,17 @@ def test_a_seed_is_one_script() -> None:
     assert generate(3).source() == generate(3).source() != generate(4).source()
 
 
+def test_targets_and_layouts_of_rows_occur() -> None:
+    """Padded rows in each dtype, what GEMMs take over, and the kernels of GPUs."""
+    programs = [generate(seed) for seed in range(400)]
+    words = {word for one in programs for word in dict(one.options).get("options", ())}
+    assert {f"--row-alignment={n}" for n in (1, 32, 64, 128)} <= words
+    assert sum(word.startswith("--epilogues=") for word in words) == 4
+    emulated = [one for one in programs if ("target", "emulate:sm_90") in one.options]
+    assert {"torch.float32", "torch.bfloat16"} <= {one.dtype for one in emulated}
+    assert any(one.width % 8 and one.width > 32 and one.dtype == "torch.bfloat16" for one in programs)
+
+
 @pytest.mark.parametrize("refusal", LISTED, ids=lambda refusal: refusal.pattern)
 def test_refusal(refusal: Refusal, tmp_path) -> None:
     """Its example is refused by it."""
