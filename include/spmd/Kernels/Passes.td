@@ -288,7 +288,12 @@ def MutateGpuKernels : Pass<"spmd-mutate-gpu-kernels", "::mlir::ModuleOp"> {
     - shrink-buffer: shared memory, or the buffer before this one in it, has 16 bytes less;
     - change-comparison: of integers off by one (`slt` is `sle`) or `eq` is `ne`; of floats the opposite;
     - change-shuffle: from another lane;
-    - shorten-loop: the upper bound is one less.
+    - shorten-loop: the upper bound is one less;
+    - of `ldmatrix`, shift-fragment: the rows begin 16 bytes later; transpose-fragment: its transposed variant, or the
+      plain one; exchange-fragments: the second of the four matrices is the third;
+    - of `mma.sync`, exchange-rows: of A the lower rows are the second half of the columns; exchange-parts: the halves of
+      B along k; exchange-operands: B is the upper rows of A, and they are B; drop-accumulator: it starts from zero;
+      exchange-accumulators: the sums of the upper rows are the lower ones'; drop-product: the sum is what it was.
 
     Input: GPU kernels (spmd-lower-gpu-kernels). Output: the mutants.
 
@@ -325,6 +330,7 @@ def MutateGpuKernels : Pass<"spmd-mutate-gpu-kernels", "::mlir::ModuleOp"> {
     Option<"probes", "probes", "bool", "false",
            "instead of each mistake an access out of bounds where a thread would decide otherwise, or comes to its "
            "place: when none does, the mutant is equivalent">,
+    ListOption<"only", "only", "std::string", "the mistakes to make; by default all">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect"];
 }

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
@@ -146,6 +147,104 @@ static void probeLoop(Operation *op) {
   failIf(b, loc, arith::AndIOp::create(b, loc, runs, isReached));
 }
 
+//===----------------------------------------------------------------------===//
+// Products of matrices ([Note: matrices of a warp] in ../Gpu/WarpMatrices.h)
+//===----------------------------------------------------------------------===//
+
+/// The row of each matrix begins 16 bytes, a row of another, later.
+static void shiftFragment(Operation *op) {
+  auto load = cast<NVVM::LdMatrixOp>(op);
+  OpBuilder b(op);
+  Value pointer = load.getPtr();
+  load.getPtrMutable().set(
+      LLVM::GEPOp::create(b, op->getLoc(), pointer.getType(), b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{16}));
+}
+
+static void transposeFragment(Operation *op) {
+  auto load = cast<NVVM::LdMatrixOp>(op);
+  bool isRow = load.getLayout() == NVVM::MMALayout::row;
+  load.setLayout(isRow ? NVVM::MMALayout::col : NVVM::MMALayout::row);
+}
+
+/// Of four matrices the second and the third change places: halves of rows and of columns.
+static void exchangeFragments(Operation *op) {
+  for (Operation *user : op->getUsers()) {
+    auto word = cast<LLVM::ExtractValueOp>(user);
+    int64_t number = word.getPosition()[0];
+    word.setPosition({number == 1 ? 2 : number == 2 ? 1 : number});
+  }
+}
+
+/// The words of A are its upper and lower rows, then those of the next eight columns; of B the halves along k.
+static void exchangeRows(Operation *op) {
+  MutableOperandRange left = cast<NVVM::MmaOp>(op).getOperandAMutable();
+  Value second = left[1].get();
+  left[1].set(left[2].get());
+  left[2].set(second);
+}
+
+static void exchangeParts(Operation *op) {
+  MutableOperandRange right = cast<NVVM::MmaOp>(op).getOperandBMutable();
+  Value first = right[0].get();
+  right[0].set(right[1].get());
+  right[1].set(first);
+}
+
+/// B is the upper rows of A, and they are B.
+static void exchangeOperands(Operation *op) {
+  MutableOperandRange left = cast<NVVM::MmaOp>(op).getOperandAMutable(),
+                      right = cast<NVVM::MmaOp>(op).getOperandBMutable();
+  for (unsigned half : {0, 1}) {
+    Value upper = left[2 * half].get();
+    left[2 * half].set(right[half].get());
+    right[half].set(upper);
+  }
+}
+
+static void dropAccumulator(Operation *op) {
+  OpBuilder b(op);
+  MutableOperandRange sum = cast<NVVM::MmaOp>(op).getOperandCMutable();
+  Value zero = arith::ConstantOp::create(b, op->getLoc(), b.getF32FloatAttr(0));
+  for (unsigned i = 0; i < sum.size(); ++i)
+    sum[i].set(zero);
+}
+
+/// The sums of the upper rows are added to the lower ones', and these to those.
+static void exchangeAccumulators(Operation *op) {
+  MutableOperandRange sum = cast<NVVM::MmaOp>(op).getOperandCMutable();
+  for (unsigned i : {0, 1}) {
+    Value upper = sum[i].get();
+    sum[i].set(sum[i + 2].get());
+    sum[i + 2].set(upper);
+  }
+}
+
+/// The sum stays what it was.
+static void dropProduct(Operation *op) {
+  OperandRange sum = cast<NVVM::MmaOp>(op).getOperandC();
+  for (Operation *user : llvm::make_early_inc_range(op->getUsers())) {
+    auto element = cast<LLVM::ExtractValueOp>(user);
+    element.getResult().replaceAllUsesWith(sum[static_cast<unsigned>(element.getPosition()[0])]);
+    element.erase();
+  }
+  op->erase();
+}
+
+/// Makes the kernel fail where any sum is not zero, or one of the upper rows is not that of the lower one.
+template <bool isZeroEnough>
+static void probeAccumulator(Operation *op) {
+  OpBuilder b(op);
+  Location loc = op->getLoc();
+  OperandRange sum = cast<NVVM::MmaOp>(op).getOperandC();
+  Value zero = arith::ConstantOp::create(b, loc, b.getF32FloatAttr(0)), differs;
+  for (unsigned i : {0, 1, 2, 3}) {
+    Value other = isZeroEnough ? zero : sum[i ^ 2];
+    Value here = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, sum[i], other);
+    differs = differs ? Value(arith::OrIOp::create(b, loc, differs, here)) : here;
+  }
+  failIf(b, loc, differs);
+}
+
 static bool isShared(Value pointer) { return cast<LLVM::LLVMPointerType>(pointer.getType()).getAddressSpace() == 3; }
 
 /// A place inside of shared memory that is one of its buffers: a constant number of bytes behind its start.
@@ -163,6 +262,19 @@ static SmallVector<Mistake> getMistakes(Operation *op) {
       .Case([&](gpu::BarrierOp) { mistakes.push_back({"drop-barrier", dropOp}); })
       .Case([&](gpu::ShuffleOp) { mistakes.push_back({"change-shuffle", changeShuffle}); })
       .Case([&](LLVM::StoreOp) { mistakes.push_back({"drop-store", dropOp}); })
+      .Case([&](NVVM::LdMatrixOp) {
+        mistakes.push_back({"shift-fragment", shiftFragment});
+        mistakes.push_back({"transpose-fragment", transposeFragment});
+        mistakes.push_back({"exchange-fragments", exchangeFragments});
+      })
+      .Case([&](NVVM::MmaOp) {
+        mistakes.push_back({"exchange-rows", exchangeRows});
+        mistakes.push_back({"exchange-parts", exchangeParts});
+        mistakes.push_back({"exchange-operands", exchangeOperands});
+        mistakes.push_back({"drop-accumulator", dropAccumulator, probeAccumulator</*isZeroEnough=*/true>});
+        mistakes.push_back({"exchange-accumulators", exchangeAccumulators, probeAccumulator</*isZeroEnough=*/false>});
+        mistakes.push_back({"drop-product", dropProduct});
+      })
       .Case([&](scf::ForOp) { mistakes.push_back({"shorten-loop", shortenLoop, probeLoop}); })
       .Case([&](arith::CmpIOp compare) {
         bool isScalar = compare.getType().isInteger(1);
@@ -204,6 +316,8 @@ struct MutateGpuKernels : impl::MutateGpuKernelsBase<MutateGpuKernels> {
     unsigned count = 0;
     for (auto [place, op] : llvm::enumerate(ops))
       for (const Mistake &mistake : getMistakes(op)) {
+        if (!only.empty() && !llvm::is_contained(only, mistake.name))
+          continue;
         auto mutant = cast<gpu::GPUFuncOp>(builder.clone(*function));
         mutant.setName((function.getName() + "_m" + Twine(count++)).str());
         SmallVector<Operation *> copies;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutation tests: every mistake in every kind of GPU kernel is found, or harmless for a reason.
 
-    mutants.py [--sample=N] [--kind=NAME] [--verbose]      # without --sample: all of them, 6 minutes of CPU time
+    mutants.py [--sample=N] [--kind=NAME] [--verbose]      # without --sample: all of them, 11 minutes of CPU time
 
 Takes kernels of every kind (mutated.py), makes all mutants of each with spmd-mutate-gpu-kernels, and runs each with
 the emulator's checks, on the numbers of its test and on large ones. A mutant is caught by a check, by a result that is
@@ -48,10 +48,12 @@ class Mutant:
         return f"{self.kind}: {self.cases[0].name}: {self.name}: {self.what}"
 
 
-def mutate(kernels, probes):
-    """{name: (what it is, text of its gpu.func)} of all mutants, and the globals that they use."""
-    result = subprocess.run([host.SPMD_OPT, f"--spmd-mutate-gpu-kernels=probes={str(probes).lower()}"], input=kernels,
-                            text=True, capture_output=True)
+def mutate(kernels, probes, mistakes=()):
+    """{name: (what it is, text of its gpu.func)} of all mutants, or those with some mistakes, and the globals that they
+    use."""
+    options = f"probes={str(probes).lower()}" + (f" only={','.join(mistakes)}" if mistakes else "")
+    result = subprocess.run([host.SPMD_OPT, f"--spmd-mutate-gpu-kernels={options}"], input=kernels, text=True,
+                            capture_output=True)
     assert result.returncode == 0, result.stderr
     functions = re.findall(r"^    gpu\.func @.*?^    }\n", result.stdout, re.M | re.S)
     mutants = {}
@@ -65,18 +67,19 @@ def make_mutants(only):
     """All mutants of the kernels of KINDS, or of one kind."""
     assert only in (None, *KINDS), f"kinds are {', '.join(KINDS)}"
     shapes = [(kind, *shape) for kind, of_kind in KINDS.items() if only in (None, kind) for shape in of_kind]
-    found = call([test for _, test, _ in shapes])
+    found = call([test for _, test, *_ in shapes])
     devices = collections.defaultdict(list)
-    for (kind, _, device), cases in zip(shapes, found):
-        devices[device] += [(kind, case) for case in cases]
+    for (kind, _, device, *mistakes), cases in zip(shapes, found):
+        devices[device, *mistakes] += [(kind, case) for case in cases]
     mutants = []
-    for number, (device, of_device) in enumerate(devices.items()):
+    for number, ((device, *mistakes), of_device) in enumerate(devices.items()):
         module = outline([case for _, case in of_device])
         cases = {case.symbol: [case, enlarge(case, False), enlarge(case, True)] for _, case in of_device}
         find_expected([large for case in cases.values() for large in case[1:]], module)
         # Kernels of all devices go into one library.
         kernels = re.sub(r"@k(\d+)", rf"@d{number}k\1", lower(module, device))
-        blocks, (texts, others), (probes, _) = grids(kernels), mutate(kernels, False), mutate(kernels, True)
+        blocks = grids(kernels)
+        (texts, others), (probes, _) = mutate(kernels, False, *mistakes), mutate(kernels, True, *mistakes)
         owners = {f"d{number}{case.symbol}": (kind, cases[case.symbol]) for kind, case in of_device}
         for name, (what, text) in texts.items():
             owner = name.split("_")[0]

@@ -5,7 +5,15 @@
 WHOLE, PART, PARTS, TINY = "chip=sm_90", "chip=sm_90 sms=1", "chip=sm_90 sms=2", "chip=sm_90 shared-bytes=1024"
 FEW = "chip=sm_90 registers=1024"
 
-# For every kind of kernel, calls of tests in ../host/kernels and the device that their kernels are for.
+# Mistakes in products of matrices, and in the order of their tiles. What else these kernels have is in others, too.
+BARRIERS = ("drop-barrier",)
+SUMS = ("drop-accumulator", "exchange-accumulators")
+PRODUCTS = (*SUMS, "shift-fragment", "transpose-fragment", "exchange-fragments", "exchange-rows",
+            "exchange-parts", "exchange-operands", "drop-product")
+BF16 = "dtype='bf16', weight_roundings=1"
+
+# For every kind of kernel, calls of tests in ../host/kernels and the device that their kernels are for, and where they are
+# not all, which mistakes.
 KINDS = {
     "elementwise": [
         ("test_cluster.test_elementwise(65)", WHOLE),
@@ -81,6 +89,11 @@ KINDS = {
     "attention": [
         ("test_attention.run_case((1, 2, 2, 33, 33, 16, 16, True))", WHOLE),
         ("test_attention.run_case((1, 4, 2, 100, 70, 20, 24, False))", WHOLE),
+    ],
+    "attention on tensor cores": [
+        (f"test_attention.run_case((1, 1, 1, 32, 32, 16, 16, False), {BF16})", WHOLE, PRODUCTS),
+        (f"test_attention.run_case((1, 1, 1, 32, 32, 32, 16, False), {BF16})", WHOLE, SUMS),        # of several products
+        (f"test_attention.run_case((1, 1, 1, 70, 70, 16, 16, False), {BF16})", PART, BARRIERS),     # several tiles, warps
     ],
     "bf16": [
         ("test_narrow_floats.test_row_sums_of_a_transposed_operand(17, 17)", WHOLE),
