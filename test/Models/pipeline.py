@@ -63,7 +63,7 @@ def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int =
     """The step package of a case: AdamW and clipping as people train, or plain SGD, which hides nothing."""
     model = zoo.build(case).to(dtype)
     for name, module in model.named_modules():
-        if name.split(".")[-1] == case.in_f32:
+        if case.in_f32 and name.split(".")[-1] == case.in_f32:  # the whole model's own name is empty
             module.float()
     if optimizer == "adamw":
         step, made = zoo.train_step, torch.optim.AdamW(model.parameters(), lr=1e-3)
