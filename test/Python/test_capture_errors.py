@@ -74,6 +74,12 @@ def select_by_mask(model, optimizer, x, y):
     return finish(loss, optimizer)
 
 
+def written_by_mask(model, optimizer, x, y):
+    hidden = model.fc1(x).clone()
+    hidden[y > 2] *= 2  # HERE
+    return finish(hidden.sum(), optimizer)
+
+
 @torch.library.custom_op("spmd_test::no_fake", mutates_args=())
 def no_fake(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
@@ -280,7 +286,8 @@ EXPECTED = {
     formatted: ("formatted as text", "print what the call gives back"),
     python_arithmetic: ("(?s)value", "tensor"),
     as_float: ("(?s)value", "tensor"),
-    select_by_mask: ("shape depends on values", "mask"),
+    select_by_mask: ("indexing by a mask gives a tensor whose shape depends on values", r"masked_fill\(~mask, -100\)"),
+    written_by_mask: ("indexing by a mask gives a tensor whose shape depends on values", r"torch.where\(mask, x, 0\)"),
     masked_select: ("aten.masked_select.default gives .* shape depends on values", r"torch.where\(mask, x, 0\)"),
     unique_labels: ("aten._unique2.default gives .* shape depends on values", "outside of the step.*one_hot"),
     custom_op: ("spmd_test::no_fake", "spmd.register_decomposition"),

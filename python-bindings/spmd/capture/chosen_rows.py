@@ -22,7 +22,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
-from .errors import CaptureError, error_at, where
+from .errors import CaptureError, depends_on_values, error_at, where
 from .lazy_rows import Check, Groups, Rows, Together, form, refused, roots_of, steps_of
 from .provenance import user_stack
 
@@ -465,7 +465,13 @@ class ChosenRows:
                 return self._of_turn(tensor, items)
             if any(isinstance(item, Rows) for item in items) and not isinstance(tensor, Rows):
                 return self._take(tensor, items)
-            return getitem(tensor, index)
+            try:
+                return getitem(tensor, index)
+            except CaptureError:
+                if any(isinstance(item, FakeTensor) and item.dtype is torch.bool for item in items):
+                    # PyTorch takes the columns of nonzero(), which its user has not written
+                    raise depends_on_values(user_stack()[0], "indexing by a mask", None) from None
+                raise
 
         def noted_one_hot(tensor, num_classes=-1):
             made = one_hot(tensor, num_classes)

@@ -48,7 +48,7 @@ def error_at(stack: Iterable[Frame], message: str, cure: str) -> CaptureError:
 
 # What to write instead of an op that has as many results as the values say, by its name.
 _SAME_SHAPE = ("keep the shape and let a mask choose: torch.where(mask, x, 0).sum() for a sum, and that divided by "
-               "mask.sum() for a mean")
+               "mask.sum() for a mean; F.cross_entropy(x, y.masked_fill(~mask, -100)) for a loss")
 _SELECTIONS = {
     "nonzero": "use the mask that its argument is: torch.where(mask, x, 0), multiplication by it, mask.sum() to count",
     **dict.fromkeys(("_unique", "_unique2", "unique_dim", "unique_consecutive"),
