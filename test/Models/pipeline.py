@@ -116,11 +116,16 @@ def train(step: Path, case: zoo.Case, ranks: int, rtol: float = 1e-3, target: st
 
 
 def check_elsewhere(case: zoo.Case, target: str, dtype: torch.dtype, ranks: int = 2) -> str:
-    """Trains in a type, for a target, against eager PyTorch: three steps, of which emulated GPUs take one."""
+    """Trains in a type, for a target, against eager PyTorch: three steps, of which emulated GPUs take one.
+
+    In bf16 parameters may differ by 8 epsilons, what spmd-run allows by itself. Biases, which begin at zero, are sums of a few rounded
+    gradients: of Qwen2Moe's eager's own are 3.0 % from what it computes in f32, so two roundings are up to 6 % apart (4.3 % on two
+    ranks, 3.9 % on one).
+    """
     with tempfile.TemporaryDirectory() as folder:
         steps = 1 if target.startswith("emulate") else 3
         step = capture(case, Path(folder), "sgd", steps, dtype)
-        train(step, case, ranks, 1e-4 if dtype is torch.float32 else 2.0**-5, target)
+        train(step, case, ranks, 1e-4 if dtype is torch.float32 else 2.0**-4, target)
         return f"{dtype} on {target}"
 
 

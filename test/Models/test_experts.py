@@ -3,6 +3,7 @@ group by group (`grouped_mm`). Compiled for ranks, nothing is sorted, and each r
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from pathlib import Path
 
@@ -62,10 +63,18 @@ def test_trains_in_bf16(name: str, tmp_path: Path) -> None:
 @pytest.mark.sample(2)
 @pytest.mark.parametrize("dtype, target", [(torch.bfloat16, "host"), (torch.float32, "emulate:sm_90"),
                                            (torch.bfloat16, "emulate:sm_90")])
-@pytest.mark.parametrize("name", ["SwitchTransformersForConditionalGeneration", "GraniteMoeHybridForCausalLM"])
+@pytest.mark.parametrize("name", ["SwitchTransformersForConditionalGeneration", "GraniteMoeHybridForCausalLM", "Qwen2MoeForCausalLM"])
 def test_trains_elsewhere(name: str, dtype: torch.dtype, target: str) -> None:
     """A sample of what `scripts/coverage-models --dtype --target` tries with all mixtures."""
     pipeline.check_elsewhere(zoo.find(name), target, dtype)
+
+
+@pytest.mark.parametrize("name, kept", [("Qwen2MoeForCausalLM", False), ("SwitchTransformersForConditionalGeneration", True)])
+def test_parameters_are_of_the_type_asked_for(name: str, kept: bool, tmp_path: Path) -> None:
+    """But for the router that the model's own code computes in f32 (`in_f32`)."""
+    step = pipeline.capture(zoo.find(name), tmp_path, "sgd", 1, torch.bfloat16)
+    inputs = json.loads((step / "step.json").read_text())["inputs"]
+    assert {i["dtype"] for i in inputs if i["kind"] == "param"} == ({"bf16", "f32"} if kept else {"bf16"})
 
 
 @pytest.mark.parametrize("name", ["Qwen2MoeForCausalLM", "DeepseekV3ForCausalLM"])
