@@ -526,3 +526,28 @@ def test_synchronized_batch_norm_is_refused_where_it_would_not_be() -> None:
     model, optimizer = build(torch.nn.SyncBatchNorm)
     model.eval()
     assert spmd.compile(step, ranks=2, view="local")(model, optimizer, x, y).isfinite()
+
+
+PENALTIES = {"square": lambda p: p.square().sum(), "norm": torch.Tensor.norm, "product": lambda p: (p * p.detach().cos()).sum(),
+             "number": lambda p: p.sum() if p.dim() else p * p}
+
+
+@pytest.mark.parametrize("shape", [(2,), ()])
+@pytest.mark.parametrize("factor", [None, 1.0, 6.0])
+@pytest.mark.parametrize("name", PENALTIES)
+def test_gradients_that_no_row_is_in_are_summed_and_divided_as_all_are(name: str, factor: float | None, shape) -> None:
+    """Three ranks have the same one, however it comes about: of parameters and numbers, on chunks or not."""
+    model = torch.nn.Linear(4, 4)
+    model.alone = torch.nn.Parameter(torch.full(shape, 3.0))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def with_penalty(model, optimizer, x, y):
+        (F.mse_loss(model(x), y) + PENALTIES[name](model.alone)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+    alone = model.alone.detach().clone().requires_grad_()
+    PENALTIES[name](alone).backward()
+    spmd.compile(with_penalty, ranks=3, view="local", gradient_divide_factor=factor)(
+        model, optimizer, torch.randn(6, 4), torch.randn(6, 4))
+    torch.testing.assert_close(model.alone.detach(), alone.detach() - 0.1 * alone.grad * 3 / (factor or 3))

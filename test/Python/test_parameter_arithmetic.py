@@ -8,6 +8,7 @@ names runs as the whole product (`python test/Python/test_parameter_arithmetic.p
 from __future__ import annotations
 
 import argparse
+import copy
 import itertools
 import os
 import sys
@@ -17,6 +18,7 @@ from random import Random
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent.parent / "python-bindings")]
 import pytest  # noqa: E402
+import torch  # noqa: E402
 from parameter_cases import CASES, OPTIMIZERS, setup  # noqa: E402
 from step_check import StepCheck  # noqa: E402
 
@@ -77,6 +79,26 @@ def test_host_trains_like_eager(name: str, tied: bool, whole: bool, tmp_path) ->
     check = StepCheck(capture(name, tied, optimizer, reference=True), tmp_path)
     for ranks, mode, policy in draws:
         check.train(ranks, policy, f"--mode={mode}", rtol=1e-4)
+
+
+@pytest.mark.parametrize("dtype, other", [(torch.float32, torch.float64), (torch.bfloat16, torch.float32)])
+def test_a_repeated_number_of_another_type_promotes_as_in_eager(dtype: torch.dtype, other: torch.dtype) -> None:
+    """0.1 in the narrow type is more than 0.1 in the wide one; a number without dimensions would be compared in the narrow."""
+    def train_step(model, optimizer, x):
+        model(x).square().mean().backward()
+        optimizer.zero_grad()
+        with torch.no_grad():
+            for p in model.parameters():
+                number = torch.full((), 0.1, dtype=other).expand(p.shape)
+                p.copy_(torch.where(p > number, p * 0.5, p * 2))
+                p.copy_(number * p)
+
+    model = torch.nn.Linear(4, 3).to(dtype)
+    torch.nn.init.constant_(model.weight, 0.1)
+    twin = copy.deepcopy(model)
+    train_step(twin, torch.optim.SGD(twin.parameters(), lr=0.1), torch.ones(6, 4, dtype=dtype))
+    spmd.compile(train_step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(6, 4, dtype=dtype))
+    torch.testing.assert_close(model.state_dict(), twin.state_dict(), rtol=0, atol=0)
 
 
 def main() -> int:

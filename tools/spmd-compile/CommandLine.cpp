@@ -109,7 +109,7 @@ CommandLine parseCommandLine(int argc, char **argv) {
   if (isParsed)
     line.problem.clear();
   else if (line.problem.empty())
-    line.problem = "spmd-compile: error: an option has a value that is none of its own\n"; // which LLVM has said
+    line.problem = "spmd-compile: --print-pipeline: expected true, false\n"; // the one that LLVM itself reads
   line.badValue = parsed.finish();
   if (StringRef(descriptor).getAsInteger(10, line.diagnosticsDescriptor))
     line.badValue = "--diagnostics-fd=" + descriptor.getValue() + ": expected a whole number";

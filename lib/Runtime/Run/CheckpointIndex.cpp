@@ -151,7 +151,7 @@ static std::vector<CheckpointIndex::Piece> readPieces(JsonValue list, const Stat
     // Runs that lie in the tensor, one behind the other, do not overflow.
     bool isInTensor = runs.first <= numElements && runs.count <= numElements - runs.first;
     if (isStrided)
-      isInTensor = isInTensor && runs.count > 0 && runs.repeat > 1 && runs.stride >= runs.count &&
+      isInTensor = isInTensor && runs.count > 0 && runs.repeat > 1 && runs.stride > runs.count &&
                    runs.repeat - 1 <= (numElements - runs.first - runs.count) / runs.stride;
     if (!isInTensor)
       return value.fail("is not in the tensor, which has " + std::to_string(numElements) + " elements");

@@ -16,7 +16,10 @@ int64_t StatePiece::count() const {
 
 void StatePiece::add(int64_t first, int64_t count) {
   ElementRuns *last = runs.empty() ? nullptr : &runs.back();
-  if (last && last->count == count && (last->repeat == 1 || last->first + last->repeat * last->stride == first)) {
+  if (last && last->repeat == 1 && last->first + last->count == first) {
+    last->count += count;
+  } else if (last && last->count == count &&
+             (last->repeat == 1 || last->first + last->repeat * last->stride == first)) {
     last->stride = (first - last->first) / last->repeat;
     ++last->repeat;
   } else {

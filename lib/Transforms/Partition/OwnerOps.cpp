@@ -35,18 +35,34 @@ bool Partitioner::isOnChunk(Value value) const {
   return carrier != carriers.end() && !carrier->second.isTable;
 }
 
-/// What the value repeats, if that is one number: what backward does with the gradient of a sum.
-static Value getRepeated(Value value) {
+/// What an operand of the op repeats, if that is one number that all ranks have: what backward does with the gradient
+/// of a sum. With a local view it is a gradient, which is scaled on its way to the chunk; and a number of another type
+/// would not promote as what repeats it does.
+Value Partitioner::getRepeated(Operation *op, Value value) const {
   auto expand = value.getDefiningOp<aten::ExpandOp>();
-  return expand && typeOf(expand.getSelf()).getNumElements() == 1 ? expand.getSelf() : value;
+  if (!expand || step.isLocalView || typeOf(expand.getSelf()).getNumElements() != 1 ||
+      !getState(expand.getSelf()).isReplicated())
+    return value;
+  Type type = typeOf(value).getElementType();
+  bool isOneType = llvm::all_of(op->getOperandTypes(), [&](Type t) { return getElementTypeOrSelf(t) == type; });
+  return isOneType ? Value(expand.getSelf()) : value;
 }
 
 /// An op on chunks reads the value as one number for all elements of `shape`.
-bool Partitioner::isNumber(Value value, ArrayRef<int64_t> shape) const {
-  value = getRepeated(value);
+bool Partitioner::isNumber(Operation *op, Value value, ArrayRef<int64_t> shape) const {
+  value = getRepeated(op, value);
   if (typeOf(value).getShape() != shape)
     return true;
   return shape.empty() && !isOnChunk(value) && !domain.getWanted(value);
+}
+
+/// A gradient that all ranks have alike, made of parameters and numbers, is scaled as it comes to the chunk
+/// (scaleSameGradient), so it is not made there.
+bool Partitioner::isGradientToScale(Operation *op) const {
+  return step.isLocalView && step.gradientDivideFactor != static_cast<double>(step.ranks) &&
+         getPhase(op) == StepPhase::backward && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isParameter(operand) || (!isOnChunk(operand) && getState(operand).isReplicated());
+         });
 }
 
 /// A pointwise op runs on chunks when its result is at home, unless it can run on
@@ -57,7 +73,9 @@ bool Partitioner::runsAtHome(Operation *op, Place &place) const {
     return false;
   ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   if (promotesOtherwise(shape, op->getOperands(), op->getResult(0)) ||
-      llvm::all_of(op->getOperands(), [&](Value operand) { return isNumber(operand, shape); }))
+      llvm::all_of(op->getOperands(), [&](Value operand) { return isNumber(op, operand, shape); }))
+    return false;
+  if (isGradientToScale(op))
     return false;
   std::optional<Place> home = domain.getHome(op->getResult(0));
   auto isOwn = [&](Value operand) { return getState(operand).isVarying() && !isAveraged(operand); };
@@ -110,9 +128,9 @@ LogicalResult Partitioner::emitAtHome(Operation *op, Place place) {
   ArrayRef<int64_t> shape = typeOf(op->getResult(0)).getShape();
   SmallVector<Value> operands;
   for (Value operand : op->getOperands()) {
-    if (isNumber(operand, shape)) {
+    if (isNumber(op, operand, shape)) {
       // A chunk has one dimension: [1, 1] would give it two.
-      Value number = getRepeated(operand);
+      Value number = getRepeated(op, operand);
       auto type = typeOf(number);
       Value whole = get(number, AxisState::replicated());
       auto one = RankedTensorType::get({1}, type.getElementType());

@@ -40,15 +40,14 @@ using Member = std::pair<int64_t, mlir::Value>;
 /// Of ops, those with the same name, attributes, operands and result types are equal.
 struct EqualOperations : llvm::DenseMapInfo<mlir::Operation *> {
   static unsigned getHashValue(const mlir::Operation *op) {
-    return mlir::OperationEquivalence::computeHash(const_cast<mlir::Operation *>(op),
-                                                   mlir::OperationEquivalence::directHashValue,
-                                                   mlir::OperationEquivalence::ignoreHashValue,
-                                                   mlir::OperationEquivalence::IgnoreLocations);
+    return mlir::OperationEquivalence::computeHash(
+        const_cast<mlir::Operation *>(op), mlir::OperationEquivalence::directHashValue,
+        mlir::OperationEquivalence::ignoreHashValue, mlir::OperationEquivalence::IgnoreLocations);
   }
   static bool isEqual(mlir::Operation *a, mlir::Operation *b) {
     auto isKey = [](mlir::Operation *op) { return op == getEmptyKey() || op == getTombstoneKey(); };
-    return a == b || (!isKey(a) && !isKey(b) && mlir::OperationEquivalence::isEquivalentTo(
-                                                    a, b, mlir::OperationEquivalence::IgnoreLocations));
+    return a == b || (!isKey(a) && !isKey(b) &&
+                      mlir::OperationEquivalence::isEquivalentTo(a, b, mlir::OperationEquivalence::IgnoreLocations));
   }
 };
 
@@ -160,7 +159,9 @@ private:
 
   // OwnerOps.cpp: pointwise ops of the owner domain.
   bool isOnChunk(mlir::Value value) const;
-  bool isNumber(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
+  mlir::Value getRepeated(mlir::Operation *op, mlir::Value value) const;
+  bool isNumber(mlir::Operation *op, mlir::Value value, llvm::ArrayRef<int64_t> shape) const;
+  bool isGradientToScale(mlir::Operation *op) const;
   bool runsAtHome(mlir::Operation *op, Place &place) const;
   mlir::LogicalResult emitAtHome(mlir::Operation *op, Place place);
   mlir::Operation *takeFirstOfEqual(mlir::Operation *op);

@@ -75,6 +75,9 @@ def writes_constant(stack: Iterable[Frame], op: str) -> CaptureError:
                     "register it as a buffer of the model (register_buffer)")
 
 
+CURE_OF_F16_GRADIENTS = ("keep parameters and their gradients in f32 and compute in f16: torch.autocast, or "
+                         "spmd.compile(precision=…) without grad=f16")
+
 # (text found in the exception or its class name, what it means, what to write instead)
 _CURES = (
     ("DataDependent", "Python control flow or arithmetic depends on a tensor's value",
@@ -102,8 +105,7 @@ _CURES = (
     ("NVIDIA driver", "the step moves a tensor to the GPU by name", "write x.to(y.device), or move it before the step"),
     ("not compiled with CUDA", "the step moves a tensor to the GPU by name",
      "write x.to(y.device), or move it before the step"),
-    ("unscale FP16 gradients", "a GradScaler unscales gradients in f16",
-     "keep parameters and their gradients in f32 and compute in f16: torch.autocast, or spmd.compile(precision=…) without grad=f16"),
+    ("unscale FP16 gradients", "a GradScaler unscales gradients in f16", CURE_OF_F16_GRADIENTS),
     ("Cannot access data pointer", "code outside PyTorch reads a tensor's memory inside the step",
      "wrap it as a torch.library.custom_op with a register_fake"),
 )

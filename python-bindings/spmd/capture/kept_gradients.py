@@ -46,7 +46,7 @@ def keeping_gradients(model: nn.Module, default: Precision | None, optimizers: O
     if not kept:
         yield
         return
-    parameters = [p for p in model.parameters() if id(p) in kept]
+    parameters = list({id(p): p for module in model.modules() for p in module._parameters.values() if id(p) in kept}.values())
     with contextlib.ExitStack() as undo:
         for p in parameters:
             undo.callback(_restore_type, p, p.grad_dtype)

@@ -27,7 +27,7 @@ import torch
 from torch.amp import GradScaler
 from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
-from .errors import error_at, users_frames
+from .errors import CURE_OF_F16_GRADIENTS, error_at, users_frames
 
 _CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
 _TENSORS = {"scale": "_scale", "growth_tracker": "_growth_tracker"}
@@ -140,7 +140,7 @@ def _step(self: GradScaler, original: Callable, optimizer: torch.optim.Optimizer
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if any(grad.dtype == torch.float16 for grad in grads):
             raise error_at(users_frames(), "a GradScaler unscales gradients in f16",
-                           "keep the parameters in f32 and compute in f16: torch.autocast, or spmd.compile(precision=…)")
+                           CURE_OF_F16_GRADIENTS)
         self._check_inf_per_device(optimizer)
         with torch.no_grad():
             for grad in grads:
