@@ -512,9 +512,6 @@ Expected<ScheduledRates> ScheduledRates::create(const std::string &text, const T
     Expected<std::unique_ptr<Schedule>> schedule = parseSchedule(text);
     if (!schedule)
       return schedule.error();
-    if (std::optional<int64_t> most = (*schedule)->steps(); most && steps > *most)
-      return Status::badInput("schedule '" + text + "' has " + std::to_string(*most) + " steps, and the run " +
-                              std::to_string(steps));
     Group group{entry.group, {entry.value, entry.value}, "", std::move(*schedule)};
     group.schedule->begin(group.rate);
     if (group.schedule->momentum()) {
@@ -524,6 +521,9 @@ Expected<ScheduledRates> ScheduledRates::create(const std::string &text, const T
                                 "capture the step with scheduled_options=[\"momentum\"] (of Adam: \"betas.0\"), or say "
                                 "cycle_momentum=false");
     }
+    if (std::optional<int64_t> most = group.schedule->steps(); most && steps > *most)
+      return Status::badInput("schedule '" + text + "' has " + std::to_string(*most) + " steps, and the run " +
+                              std::to_string(steps));
     rates.groups.push_back(std::move(group));
   }
   if (rates.groups.empty())

@@ -409,7 +409,9 @@ def test_runs_do_not_mix(folder, tmp_path) -> None:
     for options, first in ((TRAIN, 0), ((f"--resume={tmp_path}/step-00000010", "--steps=12"), 10)):
         error = run(folder, "drop2.spmd", *options, f"--save={tmp_path}", code=2)
         assert f"has a checkpoint of step 20, and this run begins at step {first}" in error and "cure: --resume=" in error
-    run(folder, "drop2.spmd", f"--resume={tmp_path}", "--steps=22", f"--save={tmp_path}")
+    on = (f"--resume={tmp_path}", "--steps=22", f"--save={tmp_path}")
+    assert "total_steps=20' has 20 steps, and the run 22" in run(folder, "drop2.spmd", *on, code=2)
+    run(folder, "drop2.spmd", *on, "--lr-schedule=step:step_size=30")
 
 
 def test_a_single_file_has_the_whole_state(folder, tmp_path) -> None:
