@@ -38,6 +38,7 @@ private:
 
   void add(const spmd::OptionInfo &info, int64_t &) { addText(info, cl::ValueRequired, "N"); }
   void add(const spmd::OptionInfo &info, bool &) { addText(info, cl::ValueOptional, "true|false"); }
+  void add(const spmd::OptionInfo &info, std::optional<std::string> &) { addText(info, cl::ValueOptional, info.value); }
 
   void addText(const spmd::OptionInfo &info, cl::ValueExpected expected, StringRef value) {
     auto option = std::make_unique<cl::opt<std::string>>(info.name, cl::desc(info.help), cl::value_desc(value),
@@ -60,17 +61,6 @@ private:
       option->setMiscFlag(cl::CommaSeparated);
     copies.push_back([&value, list = option.get()] {
       value = *list;
-      return std::nullopt;
-    });
-    options.push_back(std::move(option));
-  }
-
-  void add(const spmd::OptionInfo &info, std::optional<std::string> &value) {
-    auto option = std::make_unique<cl::opt<std::string>>(info.name, cl::desc(info.help), cl::value_desc(info.value),
-                                                         cl::ValueOptional, cl::cat(category));
-    copies.push_back([&value, text = option.get()] {
-      if (text->getNumOccurrences() > 0)
-        value = text->getValue();
       return std::nullopt;
     });
     options.push_back(std::move(option));
