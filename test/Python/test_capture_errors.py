@@ -67,28 +67,9 @@ def as_float(model, optimizer, x, y):
     return finish(loss * scale, optimizer)
 
 
-def select_by_mask(model, optimizer, x, y):
-    logits = model(x)
-    keep = y > 2
-    loss = F.cross_entropy(logits[keep], y[keep])  # HERE
-    return finish(loss, optimizer)
-
-
-def written_by_mask(model, optimizer, x, y):
-    hidden = model.fc1(x).clone()
-    hidden[y > 2] *= 2  # HERE
-    return finish(hidden.sum(), optimizer)
-
-
 @torch.library.custom_op("spmd_test::no_fake", mutates_args=())
 def no_fake(x: torch.Tensor) -> torch.Tensor:
     return x.clone()
-
-
-def masked_select(model, optimizer, x, y):
-    hidden = model.fc1(x)
-    loss = hidden.masked_select(hidden > 0).mean()  # HERE
-    return finish(loss, optimizer)
 
 
 def unique_labels(model, optimizer, x, y):
@@ -286,9 +267,6 @@ EXPECTED = {
     formatted: ("formatted as text", "print what the call gives back"),
     python_arithmetic: ("(?s)value", "tensor"),
     as_float: ("(?s)value", "tensor"),
-    select_by_mask: ("indexing by a mask gives a tensor whose shape depends on values", r"masked_fill\(~mask, -100\)"),
-    written_by_mask: ("indexing by a mask gives a tensor whose shape depends on values", r"torch.where\(mask, x, 0\)"),
-    masked_select: ("aten.masked_select.default gives .* shape depends on values", r"torch.where\(mask, x, 0\)"),
     unique_labels: ("aten._unique2.default gives .* shape depends on values", "outside of the step.*one_hot"),
     custom_op: ("spmd_test::no_fake", "spmd.register_decomposition"),
     explicit_generator: ("torch.Generator", "default generator"),

@@ -23,7 +23,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from .errors import CaptureError, depends_on_values, error_at, where
-from .lazy_rows import Check, Groups, Rows, Together, form, refused, roots_of, steps_of
+from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of
+from .masked_rows import At, Mask, is_same_value, of_all_rows, places
 from .provenance import user_stack
 
 _ADDS = (torch.Tensor.index_add_, torch.Tensor.index_add, torch.index_add)
@@ -31,12 +32,6 @@ _NUMBERS = (bool, int, float, str)
 #: What rows that are not chosen begin with. Their results are dropped, but their gradients must be finite, for these are multiplied
 #: by zero: not 0, where roots, logarithms and quotients have none.
 _OTHERS = 0.5
-
-
-class _At(NamedTuple):
-    """Where a row is along a dim."""
-
-    axis: int
 
 
 class _Taken(NamedTuple):
@@ -72,11 +67,20 @@ class _Added(NamedTuple):
     alpha: Any
 
 
-class _Origin:
+class _Origin(Origin):
     """Of the rows of one choice."""
 
     def __init__(self, choice: _Choice, chosen: ChosenRows, loop: _Loop | None):
-        self.choice, self.loop, self.some, self._chosen = choice, loop, loop is not None, chosen
+        self.choice, self.loop, self._chosen = choice, loop, chosen
+        self.count = RowCount(loop is not None)
+        self._mask: Mask | None = None
+
+    def mask(self) -> Mask | None:
+        """Whose rows these are, unless they are those of a number, of which all are done together."""
+        if self._mask is None and self.loop is None and self.choice.index is None:
+            self.choice.check_unwritten()
+            self._mask = self._chosen.find_mask(self.choice.mask)
+        return self._mask
 
     def begin(self, value: Any, trailing: Sequence[int], like: torch.Tensor) -> Rows:
         return Rows.begin(self, value, like, trailing)
@@ -86,11 +90,13 @@ class _Origin:
 
     def _add(self, func: Callable, target: torch.Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> torch.Tensor:
         is_ours = isinstance(index, Rows) and isinstance(source, Rows) and not isinstance(target, Rows) \
-            and index.origin is source.origin is self and isinstance(index.value, _At)
+            and index.origin is self and source.origin in (self, self._mask) and isinstance(index.value, At)
         if not is_ours or dim != 0 or target.shape[0] != self.choice.shape[index.value.axis] \
                 or target.shape[1:] != source.sample.shape[1:] or target.dtype != source.sample.dtype:
             raise refused(func, ", not of rows to the places that they are from, in one type")
         result = target if func is torch.Tensor.index_add_ else target.clone()
+        if source.origin is self._mask:
+            return self._mask.add_up(result, index.value.axis, source, alpha)
         added = _Added(result, self.choice, index.value.axis, source.value, alpha)
         if self.loop is None:
             _add_up([added])
@@ -99,13 +105,17 @@ class _Origin:
         return result
 
     def iterate(self, rows: Rows) -> Iterator[_Turn]:
-        if self.loop is not None or len(self.choice.shape) > 1 or not isinstance(rows.value, _At):
+        if self.loop is not None or len(self.choice.shape) > 1 or not isinstance(rows.value, At):
             raise refused("iteration")
         return self._chosen.begin_loop(self.choice.mask).turns(self.choice.shape[0], 0)
 
 
 class _Hits(_Origin):
     """Those numbers of a dim that are to be gone through."""
+
+    def mask(self) -> Mask:
+        self.choice.check_unwritten()
+        return self._chosen.find_mask(self.choice.mask)
 
     def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         if (func.__name__, *args[1:]) not in _TO_ONE_DIM or kwargs:
@@ -375,7 +385,7 @@ def _leaves(value: Any) -> set[int]:
 
 
 def _form_of_root(root: Any) -> Any:
-    return root if isinstance(root, _At) else (id(root.tensor), root.axes, root.new)
+    return root if isinstance(root, At) else (id(root.tensor), root.axes, root.new)
 
 
 def _add_up(parts: Sequence[_Added]) -> None:
@@ -400,7 +410,7 @@ def _add_up(parts: Sequence[_Added]) -> None:
             valid = groups.numbers < count
 
     def root(roots: Sequence[Any]) -> torch.Tensor:
-        full = _at(choice, roots[0].axis) if isinstance(roots[0], _At) else _taken(choice, roots[0])
+        full = places(choice.shape, roots[0].axis) if isinstance(roots[0], At) else _taken(choice, roots[0])
         return torch.where(_like(valid, full), full, _OTHERS) if full.is_floating_point() else full
 
     full = Together(groups, rows, root).compute([part.value for part in parts])
@@ -410,24 +420,18 @@ def _add_up(parts: Sequence[_Added]) -> None:
     parts[0].target.add_(total.sum(others) if others else total, alpha=parts[0].alpha)
 
 
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, FakeTensor) and index.dtype is torch.bool and index.dim() > 0
+
+
 def _like(mask: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     return mask.reshape(-1, *[1] * (tensor.dim() - 1))
-
-
-def _at(choice: _Choice, axis: int) -> torch.Tensor:
-    places = torch.arange(choice.shape[axis]).reshape([-1 if a == axis else 1 for a in range(len(choice.shape))])
-    return places.expand(choice.shape).reshape(-1)
 
 
 def _taken(choice: _Choice, taken: _Taken) -> torch.Tensor:
     if taken.tensor._version != taken.version:
         raise refused("an operator", ", of a tensor that was written meanwhile")
-    count = len(taken.axes)
-    order = sorted(range(count), key=taken.axes.__getitem__)
-    tensor = taken.tensor.permute(*order, *range(count, taken.tensor.dim()))
-    rest = tensor.shape[count:]
-    tensor = tensor.reshape(*(size if axis in taken.axes else 1 for axis, size in enumerate(choice.shape)), *rest)
-    tensor = tensor.expand(*choice.shape, *rest).reshape(-1, *rest)
+    tensor = of_all_rows(taken.tensor, choice.shape, taken.axes)
     for dim in taken.new:
         tensor = tensor.unsqueeze(dim)
     return tensor
@@ -441,10 +445,12 @@ class ChosenRows:
         self.error: CaptureError | None = None
         self._loops: list[_Loop] = []
         self._one_hots: list[tuple[torch.Tensor, int, torch.Tensor, int]] = []
+        self._masks: list[tuple[torch.Tensor, int, Mask]] = []  # with the version of each when it chose
 
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
         nonzero, where, getitem = torch.Tensor.nonzero, torch.where, torch.Tensor.__getitem__
+        setitem, masked_select = torch.Tensor.__setitem__, torch.masked_select
         one_hot = torch.nn.functional.one_hot
 
         def noted_nonzero(tensor, *args, as_tuple=False, **kwargs):
@@ -465,13 +471,22 @@ class ChosenRows:
                 return self._of_turn(tensor, items)
             if any(isinstance(item, Rows) for item in items) and not isinstance(tensor, Rows):
                 return self._take(tensor, items)
-            try:
-                return getitem(tensor, index)
-            except CaptureError:
-                if any(isinstance(item, FakeTensor) and item.dtype is torch.bool for item in items):
-                    # PyTorch takes the columns of nonzero(), which its user has not written
-                    raise depends_on_values(user_stack()[0], "indexing by a mask", None) from None
-                raise
+            if any(map(_is_mask, items)) and not isinstance(tensor, Rows):
+                return self._masked(tensor, items)
+            return getitem(tensor, index)
+
+        def noted_setitem(tensor, index, value):
+            items = index if isinstance(index, tuple) else (index,)
+            if isinstance(value, Rows) or any(isinstance(item, Rows) for item in items):
+                self._put(tensor, items, value)
+            else:
+                setitem(tensor, index, value)
+
+        def noted_masked_select(tensor, mask):
+            if isinstance(tensor, Rows) or not _is_mask(mask):
+                return masked_select(tensor, mask)
+            shape = torch.broadcast_shapes(tensor.shape, mask.shape)
+            return self._masked(tensor.expand(shape), (mask if mask.shape == shape else mask.expand(shape),))
 
         def noted_one_hot(tensor, num_classes=-1):
             made = one_hot(tensor, num_classes)
@@ -482,6 +497,8 @@ class ChosenRows:
         with contextlib.ExitStack() as patches:
             for owner, name, function in ((torch.Tensor, "nonzero", noted_nonzero), (torch, "nonzero", noted_nonzero),
                                           (torch, "where", noted_where), (torch.Tensor, "__getitem__", noted_getitem),
+                                          (torch.Tensor, "__setitem__", noted_setitem), (torch, "masked_select", noted_masked_select),
+                                          (torch.Tensor, "masked_select", noted_masked_select),
                                           (torch.nn.functional, "one_hot", noted_one_hot)):
                 patches.enter_context(unittest.mock.patch.object(owner, name, function))
             yield
@@ -507,13 +524,13 @@ class ChosenRows:
 
     def _hits(self, mask: torch.Tensor) -> Rows:
         origin = _Hits(_Choice(mask, tuple(mask.shape), (0,), mask._version), self, self.begin_loop(mask))
-        origin.some = False
-        return origin.begin(_At(0), (1,), torch.empty(0, dtype=torch.int64, device="meta"))
+        origin.count = RowCount(False)
+        return origin.begin(At(0), (1,), torch.empty(0, dtype=torch.int64, device="meta"))
 
     def _chosen(self, mask: torch.Tensor) -> tuple[Rows, ...]:
         choice = self._of_one_hot(mask) or _Choice(mask, tuple(mask.shape), tuple(range(mask.dim())), mask._version)
         origin = _Origin(choice, self, self.loop)
-        return tuple(origin.begin(_At(axis), (), torch.empty(0, dtype=torch.int64, device="meta")) for axis in choice.axes)
+        return tuple(origin.begin(At(axis), (), torch.empty(0, dtype=torch.int64, device="meta")) for axis in choice.axes)
 
     def _of_one_hot(self, mask: torch.Tensor) -> _Choice | None:
         """The class of a one_hot that a mask is a view of."""
@@ -534,7 +551,8 @@ class ChosenRows:
             return _Led(self._take(tensor, items[1:]))
         places = [item for item in items if isinstance(item, Rows)]
         origin, count = places[0].origin, len(places)
-        is_plain = all(isinstance(place.value, _At) and place.origin is origin and type(origin) is _Origin for place in places) \
+        is_plain = all(isinstance(place.value, At) and place.origin is origin and isinstance(origin, _Origin)
+                       and place.sample.dim() == 1 for place in places) \
             and all(isinstance(item, Rows) for item in items[:count]) \
             and all(item is None or item == slice(None) or item is Ellipsis for item in items[count:]) and tensor.dim() >= count
         axes = tuple(place.value.axis for place in places)
@@ -545,7 +563,51 @@ class ChosenRows:
         trailing = list(tensor.shape[count:])
         for dim in new:
             trailing.insert(dim - 1, 1)
+        mask = origin.mask()
+        if mask is not None:
+            rows = mask.begin(tensor, axes)
+            return rows[(slice(None), *items[count:])] if new else rows
         return origin.begin(_Taken(tensor, axes, new, tensor._version), trailing, tensor)
+
+    def find_mask(self, mask: torch.Tensor) -> Mask:
+        """That of rows which are chosen where this tensor is true: one for masks that are known to be equal."""
+        for known, version, found in self._masks:
+            if known is mask and version == mask._version or is_same_value(known, version, mask):
+                return found
+        self._masks.append((mask, mask._version, Mask(mask)))
+        return self._masks[-1][2]
+
+    def _masked(self, tensor: torch.Tensor, items: tuple) -> Rows:
+        """`tensor[mask, ...]`."""
+        mask, rest = items[0], items[1:]
+        if not _is_mask(mask) or any(isinstance(item, (torch.Tensor, _Turn)) for item in rest):
+            raise depends_on_values(user_stack()[0], "indexing by a mask that is not the first index", None)
+        self._check_dims(tensor, mask)
+        return self.find_mask(mask).begin(tensor[(*[slice(None)] * mask.dim(), *rest)] if rest else tensor)
+
+    def _put(self, tensor: torch.Tensor, items: tuple, value: Any) -> None:
+        first, rest = items[0], items[1:]
+        if _is_mask(first):
+            self._check_dims(tensor, first)
+            mask, count = self.find_mask(first), first.dim()
+        else:
+            chosen = [item for item in items if isinstance(item, Rows)]
+            count = len(chosen)
+            rest = items[count:]
+            is_plain = all(isinstance(rows, Rows) and isinstance(rows.origin, _Origin) and rows.value == At(axis)
+                           and rows.sample.dim() == 1 and rows.origin is chosen[0].origin for axis, rows in enumerate(items[:count]))
+            mask = chosen[0].origin.mask() if is_plain else None
+            if mask is None or tuple(tensor.shape[:count]) != mask.shape:
+                raise refused("writing")
+        if any(isinstance(item, (torch.Tensor, _Turn)) for item in rest):
+            raise refused("writing", ", at other places than theirs")
+        mask.put(tensor[(*[slice(None)] * count, *rest)] if rest else tensor, value)
+
+    def _check_dims(self, tensor: torch.Tensor, mask: torch.Tensor) -> None:
+        for dim in range(mask.dim()):
+            if dim >= tensor.dim() or tensor.shape[dim] != mask.shape[dim]:
+                raise IndexError(f"The shape of the mask {list(mask.shape)} at index {dim} does not match the shape of the indexed "
+                                 f"tensor {list(tensor.shape)} at index {dim}")
 
     def _of_turn(self, tensor: torch.Tensor, items: tuple) -> torch.Tensor:
         """Of a number that the tensor does not have no row is, for eager would raise."""

@@ -10,6 +10,8 @@ several, or at how many there are, is an error with the line.
 from __future__ import annotations
 
 import functools
+import inspect
+import math
 from typing import Any, Callable, NamedTuple, Sequence
 
 import torch
@@ -17,7 +19,7 @@ from torch.nn import functional
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .errors import CaptureError, error_at
+from .errors import CaptureError, Frame, error_at
 from .grouped_products import GroupedMm
 from .provenance import user_stack
 
@@ -25,6 +27,28 @@ _PRODUCTS = {functional.linear: True, torch.matmul: False, torch.Tensor.matmul: 
              torch.mm: False, torch.Tensor.mm: False}  # whether the weight is [out, in]
 _CASTS = {torch.Tensor.to, torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16, torch.Tensor.double,
           torch.Tensor.type_as, torch.Tensor.contiguous}
+# What each row has none of the others' in, and that PyTorch does not tag so; the norms in each row, of those dims that are named.
+_OF_EACH = {torch.clone, torch.Tensor.clone, torch.Tensor.detach, torch.zeros_like, torch.ones_like, torch.full_like,
+            functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.kl_div,
+            functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits}
+_NORMS = {functional.layer_norm, functional.rms_norm}
+_JOINS = {torch.cat, torch.concat, torch.concatenate, torch.stack}
+_ONE_HOT = functional.one_hot  # chosen_rows.py has another in its place
+_LOSSES_OF_CLASSES = {functional.cross_entropy, functional.nll_loss}
+
+
+def _along() -> dict[Callable, tuple[int, Any]]:
+    """Functions that go along dims: the place of these among the arguments, and what they are where nobody says."""
+    found: dict[Callable, tuple[int, Any]] = {}
+    for place, default, names in ((1, None, "softmax log_softmax sum mean prod amax amin argmax argmin logsumexp var std any all"),
+                                  (1, None, "gather cumsum cumprod flip max min unflatten"), (1, -1, "sort argsort"), (2, -1, "topk"),
+                                  (2, None, "norm")):
+        found.update({getattr(owner, name): (place, default) for name in names.split() for owner in (torch, torch.Tensor)})
+    return found | {functional.softmax: (1, None), functional.log_softmax: (1, None), functional.glu: (1, -1),
+                    functional.normalize: (2, 1), functional.cosine_similarity: (2, 1), torch.linalg.vector_norm: (2, None)}
+
+
+_ALONG = _along()
 # What keeps rows apart where a sample of as many still has as many rows, which no other dim has.
 _FORMS = {torch.chunk, torch.Tensor.chunk, torch.unsqueeze, torch.Tensor.unsqueeze, torch.Tensor.view, torch.Tensor.reshape,
           torch.flatten, torch.Tensor.flatten, torch.squeeze, torch.Tensor.squeeze, torch.Tensor.__getitem__}
@@ -96,7 +120,7 @@ def current_mode() -> tuple:
 
 
 @functools.lru_cache(maxsize=None)
-def _is_pointwise(func: Callable) -> bool:
+def is_pointwise(func: Callable) -> bool:
     """What PyTorch itself tags so, of the operator that a function is named after."""
     name = getattr(func, "__name__", "").strip("_")
     for name in (name, name[1:] if name[:1] in ("r", "i") else name):
@@ -107,10 +131,28 @@ def _is_pointwise(func: Callable) -> bool:
 
 
 class RowCount:
-    """How many rows there are. `some`: that there are some is known, and all that is."""
+    """How many rows there are. `some`: that there are some is known, and all that is; `tensor`: gives their number, `times` is how
+    many elements each has."""
 
-    def __init__(self, some: bool):
-        self._some = some
+    def __init__(self, some: bool, tensor: Callable[[], torch.Tensor] | None = None, times: int = 1):
+        self._some, self._tensor, self._times = some, tensor, times
+
+    def of_elements(self, times: int) -> RowCount:
+        return RowCount(self._some, self._tensor, times)
+
+    def _with(self, other: Any, compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> torch.Tensor:
+        """A tensor and the number."""
+        if self._tensor is None or not isinstance(other, torch.Tensor) or isinstance(other, Rows):
+            raise refused("how many there are")
+        return compute(other, self._tensor() * self._times)
+
+    def __rtruediv__(self, other: Any) -> torch.Tensor:
+        return self._with(other, torch.div)
+
+    def __mul__(self, other: Any) -> torch.Tensor:
+        return self._with(other, torch.mul)
+
+    __rmul__ = __mul__
 
     def __eq__(self, other: Any) -> bool:
         return not self._knows(other)
@@ -131,30 +173,52 @@ class RowCount:
 
     __hash__ = None
     __index__ = __int__ = __float__ = __lt__ = __le__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = _unknown
-    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __neg__ = _unknown
+    __truediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __neg__ = _unknown
 
 
 def _of_meta(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty(tensor.shape, dtype=tensor.dtype, device="meta")
 
 
+class Origin:
+    """Of rows: what they are part of. `count`: how many there are."""
+
+    count = RowCount(False)
+
+    def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
+        """The result of a function that looks at several rows, NotImplemented of any other."""
+        return NotImplemented
+
+    def iterate(self, rows: Rows) -> Any:
+        raise refused("iteration")
+
+    def done(self, func: Callable, args: tuple, kwargs: dict, parts: int | None) -> Sequence[Any]:
+        """The value of what a function gives that acts on each row alone, or of all its `parts`."""
+        args, kwargs = pytree.tree_map(lambda leaf: _Of(leaf.value) if isinstance(leaf, Rows) else leaf, (args, kwargs))
+        versions = _versions(args, kwargs)
+        return [Step(func, args, kwargs, part, current_mode(), versions) for part in ([None] if parts is None else range(parts))]
+
+
 class Rows(torch.Tensor):
     """Stands for the rows of one part; `origin` says of which, and `value` what was done to them. `sample` has their form, of _MANY
-    rows."""
+    rows. `is_new`: they are a copy of a tensor's that nothing was computed with; `stack`: the lines that they were made at."""
 
-    origin: Any
+    origin: Origin
     value: Any
     sample: torch.Tensor
+    is_new: bool
+    stack: Sequence[Frame]
 
     @staticmethod
-    def make(origin: Any, value: Any, sample: torch.Tensor) -> Rows:
+    def make(origin: Origin, value: Any, sample: torch.Tensor) -> Rows:
         with _disable_current_modes():
             rows = torch.Tensor._make_subclass(Rows, torch.empty(0, device="meta"))
-            rows.origin, rows.value, rows.sample = origin, value, _of_meta(sample)
+            rows.origin, rows.value, rows.sample, rows.is_new = origin, value, _of_meta(sample), False
+            rows.stack = user_stack()[0]
         return rows
 
     @staticmethod
-    def begin(origin: Any, value: Any, like: torch.Tensor, trailing: Sequence[int]) -> Rows:
+    def begin(origin: Origin, value: Any, like: torch.Tensor, trailing: Sequence[int]) -> Rows:
         with _disable_current_modes():
             sample = torch.empty((_MANY, *trailing), dtype=like.dtype, device="meta")
         return Rows.make(origin, value, sample)
@@ -175,6 +239,11 @@ class Rows(torch.Tensor):
         origin, name = leaves[0].origin, getattr(func, "__name__", "")
         if name == "__get__" or func in _SIZES:
             return _fact(leaves[0], getattr(func, "__self__", func), *args[1:], **kwargs)
+        is_new = leaves[0].is_new
+        for leaf in leaves:
+            leaf.is_new = False
+        if name in _IN_PLACE and leaves[0] is args[0] and is_new:
+            return _written(args[0], getattr(torch.Tensor, name[:-1])(*args, **kwargs))
         found = origin.take(func, args, kwargs)
         if found is not NotImplemented:
             return found
@@ -183,15 +252,64 @@ class Rows(torch.Tensor):
         if func is _GETITEM and not _is_of_each_row(args[1], args[0].sample.dim()):
             raise refused("indexing")
         writes = "out" in kwargs or name.startswith("__i") and name != "__invert__" or name.endswith("_") and not name.endswith("__")
-        is_product = func in _PRODUCTS and isinstance(args[0], Rows) and not isinstance(args[1], Rows)
         if func is functional.dropout:
             return _dropped(origin, *args, **kwargs)
-        if writes or not (is_product or func in _CASTS or func in _FORMS or _is_pointwise(func)):
+        if writes or not _acts_on_each(func, args, kwargs):
             raise refused(func)
         sample = _sample(func, args, kwargs)
         if isinstance(sample, (tuple, list)):
-            return tuple(cls.make(origin, _noted(func, args, kwargs, part), one) for part, one in enumerate(sample))
-        return cls.make(origin, _noted(func, args, kwargs), sample)
+            made = [cls.make(origin, value, one) for value, one in zip(origin.done(func, args, kwargs, len(sample)), sample)]
+            return type(sample)(made) if hasattr(sample, "n_fields") else tuple(made)  # as max() names them
+        return cls.make(origin, origin.done(func, args, kwargs, None)[0], sample)
+
+
+_IN_PLACE = ("add_", "sub_", "mul_", "div_")
+
+
+def _written(rows: Rows, made: Any) -> Rows:
+    """Rows of which there is no view become what was made of them: `out[mask] += x`."""
+    if not isinstance(made, Rows) or made.sample.dtype != rows.sample.dtype or \
+            made.sample.shape != rows.sample.shape:
+        raise refused("writing")
+    rows.value = made.value
+    return rows
+
+
+def _acts_on_each(func: Callable, args: tuple, kwargs: dict) -> bool:
+    """Whether a function acts on each row alone, where its result has as many rows."""
+    if func in _PRODUCTS:
+        return isinstance(args[0], Rows) and not isinstance(args[1], Rows)
+    if func in _ALONG:
+        return _is_along_others(func, args, kwargs)
+    if func in _NORMS:
+        shape = args[1] if len(args) > 1 else kwargs["normalized_shape"]
+        return isinstance(args[0], Rows) and len(shape) < args[0].sample.dim() and sum(isinstance(a, Rows) for a in args) == 1
+    if func in _LOSSES_OF_CLASSES:
+        return kwargs.get("reduction") == "none"
+    if func in _JOINS:
+        return _is_joined_along_others(func, *args, **kwargs)
+    if func is functional.embedding:  # alone where neither norms nor frequencies of the rows of its table count
+        given = inspect.signature(func).bind(*args, **kwargs).arguments
+        return isinstance(given["input"], Rows) and given.get("max_norm") is None and not given.get("scale_grad_by_freq")
+    if func is _ONE_HOT:
+        return (kwargs.get("num_classes", args[1] if len(args) > 1 else -1)) > 0
+    return func in _CASTS or func in _FORMS or func in _OF_EACH or is_pointwise(func)
+
+
+def _is_joined_along_others(func: Callable, tensors: Sequence[Any], dim: int = 0) -> bool:
+    if not all(isinstance(tensor, Rows) for tensor in tensors):
+        return False
+    return dim % (tensors[0].sample.dim() + (func is torch.stack)) != 0
+
+
+def _is_along_others(func: Callable, args: tuple, kwargs: dict) -> bool:
+    """Whether a function goes along dims in which the rows are not."""
+    place, default = _ALONG[func]
+    dims = kwargs.get("dim", args[place] if len(args) > place else default)
+    ranks = [leaf.sample.dim() if isinstance(leaf, Rows) else leaf.dim() for leaf in args if isinstance(leaf, torch.Tensor)]
+    dims = dims if isinstance(dims, (tuple, list)) else (dims,)
+    return isinstance(args[0], Rows) and len(set(ranks)) == 1 and bool(dims) \
+        and all(isinstance(dim, int) and dim % ranks[0] != 0 for dim in dims)
 
 
 class _Dropout:
@@ -209,17 +327,19 @@ class _Dropout:
         return functional.dropout(rows, p)
 
 
-def _dropped(origin: Any, rows: Rows, p: float = 0.5, training: bool = True, inplace: bool = False) -> Rows:
+def _dropped(origin: Origin, rows: Rows, p: float = 0.5, training: bool = True, inplace: bool = False) -> Rows:
     if not training or p == 0:
         return rows
     if inplace:
         raise refused("dropout", " in place")
-    return Rows.make(origin, _noted(_Dropout(), (rows, p), {}), rows.sample)
+    return Rows.make(origin, origin.done(_Dropout(), (rows, p), {}, None)[0], rows.sample)
 
 
 def refuse_rows(leaves: Sequence[Any]) -> None:
-    if any(isinstance(leaf, Rows) for leaf in leaves):
-        raise refused("return")
+    for leaf in leaves:
+        if isinstance(leaf, Rows):
+            raise error_at(leaf.stack, "return of rows of which only values say how many there are: its shape depends on values",
+                           "return all rows, and beside them the mask that chooses some; or what is computed of them: a sum, a mean")
 
 
 def _is_of_each_row(index: Any, rank: int) -> bool:
@@ -232,7 +352,7 @@ def _is_of_each_row(index: Any, rank: int) -> bool:
 
 def _fact(rows: Rows, what: Any, *args: Any) -> Any:
     """What is known of rows without their values."""
-    count = RowCount(rows.origin.some)
+    count = rows.origin.count
     if what is torch.Tensor.dtype:
         return rows.sample.dtype
     if what is torch.Tensor.device:
@@ -242,7 +362,9 @@ def _fact(rows: Rows, what: Any, *args: Any) -> Any:
     if what is torch.Tensor.shape or what is torch.Tensor.size:
         sizes = (count, *rows.sample.shape[1:])
         return sizes[args[0]] if args else sizes
-    if what is torch.Tensor.numel or what is torch.Tensor.__len__:
+    if what is torch.Tensor.numel:
+        return count.of_elements(math.prod(rows.sample.shape[1:]))
+    if what is torch.Tensor.__len__:
         return count
     raise refused(getattr(what, "__name__", what))
 
@@ -263,11 +385,6 @@ def _sample(func: Callable, args: tuple, kwargs: dict) -> Any:
     if any(one.dim() < 1 or one.shape[0] != _MANY for one in ([made] if isinstance(made, torch.Tensor) else made)):
         raise refused(func)
     return made
-
-
-def _noted(func, args, kwargs, part=None) -> Step:
-    args, kwargs = pytree.tree_map(lambda leaf: _Of(leaf.value) if isinstance(leaf, Rows) else leaf, (args, kwargs))
-    return Step(func, args, kwargs, part, current_mode(), _versions(args, kwargs))
 
 
 def _versions(args: tuple, kwargs: dict) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .errors import Frame, where
-from .lazy_rows import Check, Groups, Rows, Together, form, refused
+from .lazy_rows import Check, Groups, Origin, Rows, Together, form, refused
 
 _CATS = (torch.cat, torch.concat, torch.concatenate)
 
@@ -31,19 +31,14 @@ class _Cut:
         return self.whole._version != self._version
 
 
-class _Segment:
+class _Segment(Origin):
     """The origin of one segment's rows."""
-
-    some = False
 
     def __init__(self, cut: _Cut, number: int):
         self.cut, self.number = cut, number
 
     def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         return _together(func, *args, **kwargs) if func in _CATS else NotImplemented
-
-    def iterate(self, rows: Rows) -> Any:
-        raise refused("iteration")
 
 
 def _together(func: Callable, tensors: Sequence[torch.Tensor], dim: int = 0) -> torch.Tensor:

@@ -1,0 +1,276 @@
+"""Rows that a mask of booleans chooses, x[mask], as losses and metrics of some of the batch are written for eager PyTorch. On ranks
+they give eager's numbers, from programs whose shapes are known."""
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import spmd
+
+ROWS, WIDTH, CLASSES = 12, 8, 5
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.up, self.norm, self.head = nn.Linear(WIDTH, 16), nn.LayerNorm(16), nn.Linear(16, CLASSES)
+        self.table, self.drop = nn.Embedding(CLASSES, 16), nn.Dropout(0.0)
+        self.experts = nn.ModuleList(nn.Linear(16, 16) for _ in range(3))
+
+    def hidden(self, x):
+        return self.up(x).tanh()
+
+    def forward(self, x):
+        return self.head(self.hidden(x))
+
+
+def classes(model, x, y):
+    logits, mask = model(x), y > 1
+    return F.cross_entropy(logits[mask], y[mask])
+
+
+def a_mask_for_each(model, x, y):
+    """The same mask, computed twice."""
+    return F.cross_entropy(model(x)[y != 2], y[y != 2], weight=torch.arange(1.0, CLASSES + 1), label_smoothing=0.1)
+
+
+def sum_over_count(model, x, y):
+    return F.cross_entropy(model(x)[y != 2], y[y != 2], reduction="sum") / (y != 2).sum()
+
+
+def mean_of_losses(model, x, y):
+    return F.cross_entropy(model(x)[y != 2], y[y != 2], reduction="none").square().mean()
+
+
+def layers_of_rows(model, x, y):
+    mask = y != 3
+    rows = model.norm(F.gelu(model.hidden(x)[mask]))
+    return nn.CrossEntropyLoss()(model.drop(model.head(rows)), y[mask])
+
+
+def elements(model, x, y):
+    mask = x[:, :CLASSES] > -0.5
+    return F.binary_cross_entropy_with_logits(model(x)[mask], (x[:, :CLASSES] > 0)[mask].float()) \
+        + ((model(x) - x[:, :CLASSES]) ** 2)[mask].mean()
+
+
+def regression(model, x, y):
+    mask = y < 3
+    return F.mse_loss(model(x)[mask], x[mask][:, :CLASSES]) + F.l1_loss(model(x)[mask], torch.zeros_like(model(x)[mask]))
+
+
+def counted(model, x, y):
+    rows = model(x)[y < 3]
+    return rows.abs().sum() / rows.shape[0] + rows.square().sum() / rows.numel()
+
+
+def selected(model, x, y):
+    out = model(x)
+    return out.masked_select(out > 0).mean() + torch.masked_select(out, (y > 1)[:, None]).square().sum()
+
+
+def written(model, x, y):
+    hidden = model.hidden(x).clone()
+    hidden[y > 2] = F.relu(hidden[y > 2]) * 2
+    hidden[y > 3] += model.norm(hidden[y > 3])
+    hidden[y == 0] *= 3
+    hidden[y == 1, :4] = model.table(y)[y == 1, :4]
+    return model.head(hidden).square().mean()
+
+
+def places(model, x, y):
+    (first,) = (y > 1).nonzero(as_tuple=True)
+    second, third = torch.where(y > 2)[0], (y > 0).nonzero().squeeze(1)
+    out = model(x)
+    hidden = torch.zeros_like(out).index_add(0, second, out[second] * 2)
+    return F.cross_entropy(out[first], y[first]) + hidden.square().mean() + out[third].square().mean()
+
+
+def along_rows(model, x, y):
+    rows = model(x)[y > 0]
+    q = rows.gather(1, y[y > 0].unsqueeze(1)).squeeze(1)
+    return F.smooth_l1_loss(q, x[y > 0].max(1).values) + (rows.softmax(-1) * rows.log_softmax(-1)).sum(-1).mean()
+
+
+def prototypes(model, x, y):
+    hidden = model.hidden(x)
+    return sum((hidden[y == number].mean(0) - 1).square().sum() for number in (1, 3))
+
+
+def tables(model, x, y):
+    mask = y > 1
+    target = F.one_hot(y[mask], CLASSES).float()
+    return F.mse_loss(model.hidden(x)[mask], model.table(y[mask])) + F.cross_entropy(model(x)[mask], target) \
+        + F.kl_div(model(x)[mask].log_softmax(-1), target * 0.9 + 0.02, reduction="batchmean")
+
+
+def joined(model, x, y):
+    mask = y > 1
+    parts = model.hidden(x)[mask], model.table(y)[mask]
+    return (torch.cat(parts, -1).unflatten(1, (2, 16)).sum(1) * torch.stack(parts, dim=1)[:, 0]).square().mean()
+
+
+def missing_targets(model, x, y):
+    target = torch.where(x[:, 0] > 0, x[:, 0] * 2, torch.nan)
+    return F.mse_loss(model(x)[:, 0][~target.isnan()], target[~torch.isnan(target)])
+
+
+def of_columns(model, x, y):
+    out, mask = model(x), y > 1
+    return out[mask, 0].mean() + out[mask, 1:3].square().mean() + out[mask, None].sum() * 0.01
+
+
+def sequences(model, x, y):
+    out, target = model(x.view(3, 4, WIDTH)), y.view(3, 4)
+    mask, is_long = target > 0, target[:, 0] > 1
+    return F.cross_entropy(out[mask].view(-1, CLASSES), target[mask].view(-1)) \
+        + F.cross_entropy(out.transpose(1, 2)[is_long], target[is_long])
+
+
+def experts(model, x, y):
+    hidden = model.hidden(x)
+    chosen = hidden[:, :3].argmax(-1)
+    out, total = torch.empty_like(hidden), torch.zeros_like(hidden)
+    for number, expert in enumerate(model.experts):
+        out[chosen == number] = expert(hidden[chosen == number]).relu()
+        total[chosen == number] += out[chosen == number] * hidden[chosen == number, number, None]
+    return F.cross_entropy(model.head(total), y)
+
+
+def decisions(model, x, y):
+    rows = model(x)[y > 1]
+    return torch.where((rows > 100).any(), 1e9, rows.mean()) + torch.where((rows < 100).all(), 0.0, 1e9)
+
+
+def metrics(model, x, y):
+    mask = y != 4
+    out = model(x)
+    with torch.no_grad():
+        correct = out[mask].argmax(-1) == y[mask]
+    return F.cross_entropy(out[mask], y[mask]), correct.float().mean(), correct.sum()
+
+
+LOSSES = (classes, a_mask_for_each, sum_over_count, mean_of_losses, layers_of_rows, elements, regression, counted, selected, written,
+          places, along_rows, prototypes, tables, joined, missing_targets, of_columns, sequences, experts, decisions, metrics)
+
+
+def step_of(loss_of: Callable[..., Any]) -> Callable[..., Any]:
+    def train_step(model, optimizer, x, y):
+        results = loss_of(model, x, y)
+        optimizer.zero_grad()
+        (results[0] if isinstance(results, tuple) else results).backward()
+        optimizer.step()
+        return results
+    return train_step
+
+
+def check(loss_of: Callable[..., Any], sizes: tuple[int, ...], **options: Any) -> Any:
+    model = Model()
+    eager, step = copy.deepcopy(model), step_of(loss_of)
+    compiled = spmd.compile(step, **options)
+    ours, theirs = (torch.optim.AdamW(m.parameters(), lr=0.05) for m in (model, eager))
+    for number, rows in enumerate(sizes):
+        draw = torch.Generator().manual_seed(number)
+        x, y = torch.randn(rows, WIDTH, generator=draw), torch.randint(0, CLASSES, (rows,), generator=draw)
+        y[:CLASSES] = torch.arange(CLASSES)
+        torch.testing.assert_close(compiled(model, ours, x, y), step(eager, theirs, x, y), rtol=1e-5, atol=1e-6)
+    for (name, found), want in zip(model.named_parameters(), eager.parameters()):
+        torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-5, msg=lambda text, name=name: f"{name}: {text}")
+    return compiled
+
+
+@pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("loss_of", LOSSES)
+def test_trains_as_in_eager(loss_of: Callable[..., Any], ranks: int) -> None:
+    check(loss_of, (ROWS,) * 3, ranks=ranks)
+
+
+@pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
+@pytest.mark.parametrize("loss_of", [a_mask_for_each, sum_over_count, written, places, metrics])
+def test_rows_that_a_batch_does_not_have_are_never_chosen(loss_of: Callable[..., Any]) -> None:
+    assert check(loss_of, (14, 9, 5), ranks=2, dynamic_batch=14).compiles == 1
+
+
+@pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
+def test_no_row_is_nan_as_in_eager() -> None:
+    model = Model()
+    none = step_of(lambda model, x, y: (model(x).sum() * 0 + model(x)[y > 9].sum(), model(x)[y > 9].mean(),
+                                        F.cross_entropy(model(x)[y > 9], y[y > 9])))
+    total, mean, loss = spmd.compile(none, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH),
+                                                    torch.zeros(ROWS, dtype=torch.int64))
+    assert total == 0 and mean.isnan() and loss.isnan()
+
+
+def test_each_rank_has_its_own_mean_with_a_local_view() -> None:
+    """As FSDP's processes do, each over its rows; gradients are averaged."""
+    model = Model()
+    eager = copy.deepcopy(model)
+    x, y = torch.randn(ROWS, WIDTH), torch.tensor([0, 0, 0, 0, 0, 2] + [2, 3, 4, 2, 3, 4])
+    spmd.compile(step_of(classes), ranks=2, view="local")(model, torch.optim.SGD(model.parameters(), lr=0.5), x, y)
+    optimizer = torch.optim.SGD(eager.parameters(), lr=0.5)
+    sum(classes(eager, *part) / 2 for part in zip(x.chunk(2), y.chunk(2))).backward()
+    optimizer.step()
+    for found, want in zip(model.parameters(), eager.parameters()):
+        torch.testing.assert_close(found, want, rtol=1e-5, atol=1e-6)
+
+
+def gives_rows(model, x, y):
+    return model(x).sum(), model(x)[y > 1]
+
+
+def norms_of_all(model, x, y):
+    return F.batch_norm(model(x)[y > 1], None, None, training=True).square().mean()
+
+
+def softmax_of_all(model, x, y):
+    return model(x)[y > 1].softmax(0).square().mean()
+
+
+def pairs(model, x, y):
+    """Eager takes pairs by their order, of which there are as many only by chance."""
+    return F.mse_loss(model(x)[y > 1], model(x)[y < 1])
+
+
+def written_in_between(model, x, y):
+    y = y.clone()
+    first = model(x)[y > 1]
+    y[:6].add_(1)
+    return F.cross_entropy(first, y[y > 1])
+
+
+def written_through_a_view(model, x, y):
+    rows = model(x)[y > 1]
+    view = rows[:, :2]
+    view += 1
+    return rows.sum()
+
+
+def counts_in_python(model, x, y):
+    return model(x).mean() * len(x[y > 1])
+
+
+def other_dims(model, x, y):
+    return model(x)[:, x[0, :CLASSES] > 0].mean()
+
+
+def all_targets(model, x, y):
+    return F.cross_entropy(model(x)[y > 1], y)
+
+
+@pytest.mark.parametrize("loss_of, what", [
+    (gives_rows, "return of rows"), (norms_of_all, "batch_norm of rows"), (softmax_of_all, "softmax of rows"),
+    (pairs, "mse_loss of rows.*together with others"), (written_in_between, "together with others"),
+    (written_through_a_view, "add_ of rows"), (counts_in_python, "how many there are of rows"),
+    (other_dims, "indexing by a mask that is not the first index"), (all_targets, "a tensor that has all rows")])
+def test_what_would_tell_how_many_are_chosen_is_refused(loss_of: Callable[..., Any], what: str) -> None:
+    model = Model()
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*depends on values.*test_rows_by_masks.py.*cure: "):
+        spmd.compile(step_of(loss_of), ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH),
+                                                torch.randint(0, CLASSES, (ROWS,)))
