@@ -420,6 +420,12 @@ def _add_up(parts: Sequence[_Added]) -> None:
     parts[0].target.add_(total.sum(others) if others else total, alpha=parts[0].alpha)
 
 
+def _is_pytorchs(frame: Any) -> bool:
+    """It finds out what form an operator's result has."""
+    return frame.f_globals.get("__name__", "").startswith(("torch._meta_registrations", "torch._refs", "torch._decomp",
+                                                           "torch._prims", "torch._subclasses"))
+
+
 def _is_mask(index: Any) -> bool:
     return isinstance(index, FakeTensor) and index.dtype is torch.bool and index.dim() > 0
 
@@ -438,9 +444,10 @@ def _taken(choice: _Choice, taken: _Taken) -> torch.Tensor:
 
 
 class ChosenRows:
-    """Follows masks whose rows are chosen, while a step is traced."""
+    """Follows masks whose rows are chosen, while a step is traced. `value_of`: what a tensor is in every call, if that is known."""
 
-    def __init__(self) -> None:
+    def __init__(self, value_of: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
+        self._value_of = value_of
         self.loop: _Loop | None = None
         self.error: CaptureError | None = None
         self._loops: list[_Loop] = []
@@ -454,7 +461,7 @@ class ChosenRows:
         one_hot = torch.nn.functional.one_hot
 
         def noted_nonzero(tensor, *args, as_tuple=False, **kwargs):
-            if not isinstance(tensor, FakeTensor) or args or kwargs or not tensor.dim():
+            if not isinstance(tensor, FakeTensor) or args or kwargs or not tensor.dim() or _is_pytorchs(sys._getframe(1)):
                 return nonzero(tensor, *args, as_tuple=as_tuple, **kwargs)
             if as_tuple:
                 return self._chosen(tensor)
@@ -477,7 +484,7 @@ class ChosenRows:
 
         def noted_setitem(tensor, index, value):
             items = index if isinstance(index, tuple) else (index,)
-            if isinstance(value, Rows) or any(isinstance(item, Rows) for item in items):
+            if not isinstance(tensor, Rows) and (isinstance(value, Rows) or _is_mask(items[0]) or any(isinstance(item, Rows) for item in items)):
                 self._put(tensor, items, value)
             else:
                 setitem(tensor, index, value)
@@ -574,7 +581,7 @@ class ChosenRows:
         for known, version, found in self._masks:
             if known is mask and version == mask._version or is_same_value(known, version, mask):
                 return found
-        self._masks.append((mask, mask._version, Mask(mask)))
+        self._masks.append((mask, mask._version, Mask(mask, self._value_of(mask))))
         return self._masks[-1][2]
 
     def _masked(self, tensor: torch.Tensor, items: tuple) -> Rows:

@@ -56,15 +56,15 @@ class _Call:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Computation:
-    """Operators that compute a number, and the one that gives it. `roots`: tensors that have another value in another call,
+    """Operators that compute a number or a tensor, and the one that gives it. `roots`: tensors that have another value in another call,
     each with its number in the batch, or the place where a call finds it."""
 
     calls: list[_Call]
-    func: torch._ops.OpOverload
+    func: Any
     args: tuple
     roots: tuple[tuple[torch.Tensor, int | Place], ...]
 
-    def run(self, batch: Sequence[torch.Tensor] = ()) -> bool | int | float | complex | None:
+    def run(self, batch: Sequence[torch.Tensor] = ()) -> Any:
         """Of this batch, of which nothing is changed. None where eager would raise."""
         with _disable_current_modes(), torch.no_grad():
             try:
@@ -93,8 +93,14 @@ class KnownValues:
 
     def asked(self, func: torch._ops.OpOverload, args: tuple) -> Computation | None:
         """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
-        if func not in _ASK or not all(map(self.knows, args)):
-            return None
+        return self._computation(func, args) if func in _ASK and all(map(self.knows, args)) else None
+
+    def value(self, tensor: torch.Tensor) -> torch.Tensor | None:
+        """What the tensor is in every call, if that is known."""
+        found = self._computation(torch.clone, (tensor,)) if isinstance(tensor, FakeTensor) and self.knows(tensor) else None
+        return None if found is None or found.roots else found.run()
+
+    def _computation(self, func: Any, args: tuple) -> Computation | None:
         calls = self._calls_behind([tensor for tensor in args if isinstance(tensor, FakeTensor)])
         if calls is None:
             return None

@@ -181,9 +181,10 @@ def _of_meta(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class Origin:
-    """Of rows: what they are part of. `count`: how many there are."""
+    """Of rows: what they are part of. `count`: how many there are; `length`: their number, where it is the same in every call."""
 
     count = RowCount(False)
+    length: int | None = None
 
     def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a function that looks at several rows, NotImplemented of any other."""
@@ -191,6 +192,10 @@ class Origin:
 
     def iterate(self, rows: Rows) -> Any:
         raise refused("iteration")
+
+    def tensor(self, rows: Rows) -> torch.Tensor:
+        """The rows, where their number is known."""
+        raise refused("an operator")
 
     def done(self, func: Callable, args: tuple, kwargs: dict, parts: int | None) -> Sequence[Any]:
         """The value of what a function gives that acts on each row alone, or of all its `parts`."""
@@ -201,12 +206,16 @@ class Origin:
 
 class Rows(torch.Tensor):
     """Stands for the rows of one part; `origin` says of which, and `value` what was done to them. `sample` has their form, of _MANY
-    rows. `is_new`: they are a copy of a tensor's that nothing was computed with; `stack`: the lines that they were made at."""
+    rows. `is_new`: they are a copy of a tensor's that nothing was computed with; `is_viewed`: they may be in
+    one memory with others; `tensor`: what they are after an operator that their number had to be known for; `stack`: the lines that
+    they were made at."""
 
     origin: Origin
     value: Any
     sample: torch.Tensor
     is_new: bool
+    is_viewed: bool
+    tensor: torch.Tensor | None
     stack: Sequence[Frame]
 
     @staticmethod
@@ -214,6 +223,7 @@ class Rows(torch.Tensor):
         with _disable_current_modes():
             rows = torch.Tensor._make_subclass(Rows, torch.empty(0, device="meta"))
             rows.origin, rows.value, rows.sample, rows.is_new = origin, value, _of_meta(sample), False
+            rows.is_viewed, rows.tensor = False, None
             rows.stack = user_stack()[0]
         return rows
 
@@ -224,7 +234,15 @@ class Rows(torch.Tensor):
         return Rows.make(origin, value, sample)
 
     def __iter__(self) -> Any:
-        return self.origin.iterate(self)
+        return self.origin.iterate(self) if self.origin.length is None else iter(self.as_tensor())
+
+    def as_tensor(self) -> torch.Tensor:
+        """Of rows whose number is known; from now on all that is computed with them is computed with it."""
+        if self.tensor is None:
+            if self.is_viewed:
+                raise refused("an operator", ", of which there are views,")
+            self.tensor = self.origin.tensor(self)
+        return self.tensor
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
@@ -236,9 +254,20 @@ class Rows(torch.Tensor):
         if not leaves or func is torch.Tensor.__repr__:
             return super().__torch_function__(func, types, args, kwargs)
         func = _GETITEM if func is torch.Tensor.__getitem__ else func  # chosen_rows.py has another in its place
-        origin, name = leaves[0].origin, getattr(func, "__name__", "")
-        if name == "__get__" or func in _SIZES:
+        if getattr(func, "__name__", "") == "__get__" or func in _SIZES:
             return _fact(leaves[0], getattr(func, "__self__", func), *args[1:], **kwargs)
+        if all(leaf.tensor is None for leaf in leaves):
+            try:
+                return cls._act(func, leaves, args, kwargs)
+            except CaptureError:
+                if any(leaf.origin.length is None for leaf in leaves):
+                    raise
+        args, kwargs = pytree.tree_map(lambda leaf: leaf.as_tensor() if isinstance(leaf, Rows) else leaf, (args, kwargs))
+        return func(*args, **kwargs)
+
+    @classmethod
+    def _act(cls, func: Callable, leaves: list[Rows], args: tuple, kwargs: dict) -> Any:
+        origin, name = leaves[0].origin, getattr(func, "__name__", "")
         is_new = leaves[0].is_new
         for leaf in leaves:
             leaf.is_new = False
@@ -257,10 +286,14 @@ class Rows(torch.Tensor):
         if writes or not _acts_on_each(func, args, kwargs):
             raise refused(func)
         sample = _sample(func, args, kwargs)
+        made = [cls.make(origin, value, one) for value, one in zip(
+            origin.done(func, args, kwargs, None if isinstance(sample, torch.Tensor) else len(sample)), pytree.tree_leaves(sample))]
+        if func in _FORMS or func in _CASTS or func is torch.Tensor.detach:
+            for rows in (*leaves, *made):
+                rows.is_viewed = True
         if isinstance(sample, (tuple, list)):
-            made = [cls.make(origin, value, one) for value, one in zip(origin.done(func, args, kwargs, len(sample)), sample)]
             return type(sample)(made) if hasattr(sample, "n_fields") else tuple(made)  # as max() names them
-        return cls.make(origin, origin.done(func, args, kwargs, None)[0], sample)
+        return made[0]
 
 
 _IN_PLACE = ("add_", "sub_", "mul_", "div_")
@@ -335,6 +368,11 @@ def _dropped(origin: Origin, rows: Rows, p: float = 0.5, training: bool = True, 
     return Rows.make(origin, origin.done(_Dropout(), (rows, p), {}, None)[0], rows.sample)
 
 
+def with_tensors(tree: Any) -> Any:
+    """What a step returns, where rows whose number is known are tensors."""
+    return pytree.tree_map(lambda leaf: leaf.as_tensor() if isinstance(leaf, Rows) and leaf.origin.length is not None else leaf, tree)
+
+
 def refuse_rows(leaves: Sequence[Any]) -> None:
     for leaf in leaves:
         if isinstance(leaf, Rows):
@@ -352,7 +390,7 @@ def _is_of_each_row(index: Any, rank: int) -> bool:
 
 def _fact(rows: Rows, what: Any, *args: Any) -> Any:
     """What is known of rows without their values."""
-    count = rows.origin.count
+    count = rows.origin.count if rows.origin.length is None else rows.origin.length
     if what is torch.Tensor.dtype:
         return rows.sample.dtype
     if what is torch.Tensor.device:
@@ -361,9 +399,11 @@ def _fact(rows: Rows, what: Any, *args: Any) -> Any:
         return rows.sample.dim()
     if what is torch.Tensor.shape or what is torch.Tensor.size:
         sizes = (count, *rows.sample.shape[1:])
+        sizes = torch.Size(sizes) if isinstance(count, int) else sizes
         return sizes[args[0]] if args else sizes
     if what is torch.Tensor.numel:
-        return count.of_elements(math.prod(rows.sample.shape[1:]))
+        elements = math.prod(rows.sample.shape[1:])
+        return count * elements if isinstance(count, int) else count.of_elements(elements)
     if what is torch.Tensor.__len__:
         return count
     raise refused(getattr(what, "__name__", what))
@@ -381,7 +421,10 @@ def _sample(func: Callable, args: tuple, kwargs: dict) -> Any:
 
     with _disable_current_modes(), torch.no_grad():
         args, kwargs = pytree.tree_map(of, (args, kwargs))
-        made = func(*args, **kwargs)
+        try:
+            made = func(*args, **kwargs)
+        except RuntimeError as error:  # as many rows as the sample has do not fit, or none would
+            raise refused(func, f" ({str(error).splitlines()[0]})".replace(str(_MANY), "?")) from None
     if any(one.dim() < 1 or one.shape[0] != _MANY for one in ([made] if isinstance(made, torch.Tensor) else made)):
         raise refused(func)
     return made

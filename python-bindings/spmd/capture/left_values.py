@@ -21,8 +21,9 @@ from .code_names import has_users_class, names_in_class
 from .errors import CaptureError, Frame
 from .held import Held
 from .host_state import NUMBERS, entry_path, tables
+from .lazy_rows import Rows
 
-TRACED = (FakeTensor, torch.SymFloat, torch.SymInt, torch.SymBool)
+TRACED = (FakeTensor, Rows, torch.SymFloat, torch.SymInt, torch.SymBool)
 Blank = Callable[[torch.Tensor], torch.Tensor]
 
 

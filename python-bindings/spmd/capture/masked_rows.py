@@ -19,6 +19,7 @@ import torch.fx
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.nn import functional
 from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .lazy_rows import Origin, RowCount, Rows, is_pointwise, refused
 
@@ -26,6 +27,7 @@ _LOSSES_OF_CLASSES = (functional.cross_entropy, functional.nll_loss)
 _LOSSES = (functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.kl_div,
            functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits)
 _OTHERS = 0.5
+_MOST_KNOWN = 1 << 20  # elements of a mask whose places become a constant of the step
 
 
 class At(NamedTuple):
@@ -80,14 +82,18 @@ def _is_alike(first: torch.fx.Node, second: torch.fx.Node, depth: int) -> bool:
 
 
 class Mask(Origin):
-    """The origin of the rows that `mask` chooses. Their values are of all rows, in the order of the mask's elements."""
+    """The origin of the rows that `mask` chooses. Their values are of all rows, in the order of the mask's elements. `known`: what the
+    mask is in every call, if that is known; then so is how many rows there are."""
 
-    def __init__(self, mask: torch.Tensor):
+    def __init__(self, mask: torch.Tensor, known: torch.Tensor | None = None):
         self.shape = tuple(mask.shape)
         self.rows = math.prod(self.shape)
         self.valid = mask.reshape(self.rows) != 0  # and written by nobody
         self.count = RowCount(False, self._count)
         self._counted: torch.Tensor | None = None
+        with _disable_current_modes():
+            self._known = None if known is None or known.numel() > _MOST_KNOWN else known.reshape(-1).nonzero().squeeze(1)
+        self.length = None if self._known is None else len(self._known)
 
     def _count(self) -> torch.Tensor:
         if self._counted is None:
@@ -105,6 +111,14 @@ class Mask(Origin):
         """Of all rows."""
         return places(self.shape, rows.value.axis) if isinstance(rows.value, At) else rows.value
 
+    def _index(self) -> list[torch.Tensor]:
+        """Where the rows are, of a mask that is known."""
+        with _disable_current_modes():
+            return list(torch.unravel_index(self._known, self.shape))
+
+    def tensor(self, rows: Rows) -> torch.Tensor:
+        return self.full(rows).index_select(0, self._known)
+
     def chosen(self, rows: Rows, other: Any) -> torch.Tensor:
         """Of all rows, with `other` in the place of those that are not chosen."""
         return self._where(self.full(rows), other)
@@ -119,7 +133,12 @@ class Mask(Origin):
                 raise refused("writing", " what has more dims")
             value = value.reshape(*self.shape, *[1] * (target.dim() - len(self.shape) - value.dim() + 1), *value.shape[1:])
         elif isinstance(value, torch.Tensor) and value.dim() > target.dim() - len(self.shape):
-            raise refused("writing", " what has as many dims")
+            if value.dim() > target.dim() - len(self.shape) + 1 or value.shape[0] != 1:
+                if self._known is None:
+                    raise refused("writing", ", over rows, of a tensor that has as many")
+                target[tuple(self._index())] = value
+                return
+            value = value[0]
         if isinstance(value, torch.Tensor) and value.dtype != target.dtype and value.dim():
             raise RuntimeError("Index put requires the source and destination dtypes match, got "
                                f"{str(target.dtype)[6:]} for the destination and {str(value.dtype)[6:]} for the source.")

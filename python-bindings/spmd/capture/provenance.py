@@ -54,11 +54,11 @@ _PRODUCTS = {getattr(torch.ops.aten, name) for name in (
     "mm", "bmm", "addmm", "baddbmm", "addbmm", "mv", "addmv", "dot", "vdot", "convolution", "linear")}
 
 
-def _written(func: torch._ops.OpOverload, args: tuple, kwargs: dict) -> list[torch.Tensor]:
-    """The tensors that the operator writes to."""
+def _aliased(func: torch._ops.OpOverload, args: tuple, kwargs: dict, are_written: bool = False) -> list[torch.Tensor]:
+    """The tensors in whose memory the operator's results lie; or only those that it writes to."""
     values = [args[number] if number < len(args) else kwargs.get(argument.name)
               for number, argument in enumerate(func._schema.arguments)
-              if argument.alias_info is not None and argument.alias_info.is_write]
+              if argument.alias_info is not None and (argument.alias_info.is_write or not are_written)]
     return [x for x in pytree.tree_leaves(values) if isinstance(x, torch.Tensor)] if values else []
 
 
@@ -187,7 +187,7 @@ class ProvenanceMode(TorchDispatchMode):
         if func.namespace != "prim":  # reading .device and the like
             self._last, self.last_stack = func, stack
         self._refuse(func, leaves, stack)
-        written = _written(func, args, kwargs)
+        written = _aliased(func, args, kwargs, are_written=True)
         if any(map(self._is_constant, written)):  # it would happen now, and never again
             raise writes_constant(stack, str(func))
         check_kernel(func, leaves, stack)
@@ -212,7 +212,7 @@ class ProvenanceMode(TorchDispatchMode):
         fx_traceback.current_meta["custom"] = {"spmd": stamp}
         result = func(*args, **kwargs)
         made = [t for t in pytree.tree_leaves(result) if isinstance(t, torch.Tensor)]
-        self._note_views(func, leaves, made)
+        self._note_views(func, args, kwargs, made)
         self.known.note(func, args, kwargs, [x for x in leaves if isinstance(x, torch.Tensor)], written, made)
         if any(not isinstance(size, int) for t in made for size in t.shape):
             # Before an op that needs the shape says so, in words of its own.
@@ -268,9 +268,9 @@ class ProvenanceMode(TorchDispatchMode):
         """A real tensor, or a view of one."""
         return isinstance(value, torch.Tensor) and (not isinstance(value, FakeTensor) or id(value) in self._views)
 
-    def _note_views(self, func, leaves, made) -> None:
-        if func is not torch.ops.aten.lift_fresh.default and any(map(self._is_constant, leaves)) \
-                and any(r.alias_info is not None for r in func._schema.returns):
+    def _note_views(self, func, args, kwargs, made) -> None:
+        if func is not torch.ops.aten.lift_fresh.default and any(r.alias_info is not None for r in func._schema.returns) \
+                and any(map(self._is_constant, _aliased(func, args, kwargs))):
             self._views.update((id(tensor), tensor) for tensor in made)
 
     def _refuse_stranger(self, module: torch.nn.Module) -> None:

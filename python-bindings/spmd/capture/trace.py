@@ -32,7 +32,7 @@ from .fakes import FakeStep, Input, ReplacedGradient
 from .gradients import Gradients, first_use, has_values, names_of
 from .grown_lists import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
-from .lazy_rows import Check, refuse_rows
+from .lazy_rows import Check, refuse_rows, with_tensors
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
@@ -273,7 +273,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
 
         assigned = DataAssignments(fakes.inputs, stamps.known)
 
-        chosen = ChosenRows()
+        chosen = ChosenRows(stamps.known.value)
         segments = Segments(lambda size: asked.tell(size, ()), lambda: user_stack()[0])
 
         def traced_step(*unused):
@@ -286,7 +286,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
                 versions = [tensor._version for tensor in batch]
                 try:
-                    returned = call.run(batch)
+                    returned = with_tensors(call.run(batch))
                     check_taken(call.takings)
                 finally:
                     for hook in hooks:
@@ -305,6 +305,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # Of parameters and buffers, the very objects are left.
             kept = [leaf for leaf in pytree.tree_leaves([[left.value for left in lefts], [one.items for one in grown]])
                     if isinstance(leaf, _TRACED) and fakes.own_of(leaf) is None]
+            refuse_rows(kept)
             checks = [*segments.checks, *chosen.checks(call.optimizers.unmoved_by_zeros)] if call.writes_batch else []
             tensors = [*(leaf for leaf in leaves if isinstance(leaf, _TRACED)), *kept, *(batch[n].detach() for n in changed),
                        *(check.value for check in checks)]
