@@ -187,7 +187,8 @@ def metrics(model, x, y):
 
 
 LOSSES = (classes, a_mask_for_each, sum_over_count, mean_of_losses, layers_of_rows, elements, regression, counted, selected, written,
-          written_with_one, similarities, even_rows, places, along_rows, prototypes, tables, joined, missing_targets, of_columns, sequences, experts, decisions, metrics)
+          written_with_one, similarities, even_rows, places, along_rows, prototypes, tables, joined, missing_targets,
+          of_columns, sequences, experts, decisions, metrics)
 
 
 def step_of(loss_of: Callable[..., Any]) -> Callable[..., Any]:

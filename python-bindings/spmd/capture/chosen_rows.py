@@ -484,7 +484,8 @@ class ChosenRows:
 
         def noted_setitem(tensor, index, value):
             items = index if isinstance(index, tuple) else (index,)
-            if not isinstance(tensor, Rows) and (isinstance(value, Rows) or _is_mask(items[0]) or any(isinstance(item, Rows) for item in items)):
+            is_ours = isinstance(value, Rows) or _is_mask(items[0]) or any(isinstance(item, Rows) for item in items)
+            if is_ours and not isinstance(tensor, Rows):
                 self._put(tensor, items, value)
             else:
                 setitem(tensor, index, value)
