@@ -602,7 +602,7 @@ MISTAKES = [
             "Writing into a view of rows leaves the rows as they were.",
             ("Python/test_rows_by_masks",)),
     Mistake("python-mask-others", "python-bindings/spmd/capture/masked_rows.py",
-            "rows = Rows.begin(self, ⟦self._where(full, _OTHERS if full.is_floating_point() else 0)⟧, full, full.shape[1:])", "full",
+            "return made if moves_alone(func) else [⟦self._filled(full)⟧ for full in made]", "full",
             "Rows that a mask does not choose bring their nan into gradients.",
             ("Python/test_rows_by_masks",)),
     Mistake("python-repeats", "python-bindings/spmd/capture/repeats.py",

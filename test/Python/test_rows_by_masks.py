@@ -151,6 +151,14 @@ def missing_targets(model, x, y):
     return F.mse_loss(model(x)[:, 0][~target.isnan()], target[~torch.isnan(target)])
 
 
+def finite_where_chosen(model, x, y):
+    """What is done to the rows has neither value nor gradient for others."""
+    hidden = model.hidden(x).exp()
+    roots = (hidden[y > 1] * y[y > 1, None] - hidden[y > 1]).sqrt()
+    return roots.log().mean() + (1 / (hidden[y > 0] * (y[y > 0, None] > 0))).mean() \
+        + model(x)[y > 0].gather(1, (y[y > 0] - 1).unsqueeze(1)).mean()
+
+
 def of_columns(model, x, y):
     out, mask = model(x), y > 1
     return out[mask, 0].mean() + out[mask, 1:3].square().mean() + out[mask, None].sum() * 0.01
@@ -188,7 +196,7 @@ def metrics(model, x, y):
 
 LOSSES = (classes, a_mask_for_each, sum_over_count, mean_of_losses, layers_of_rows, elements, regression, counted, selected, written,
           written_with_one, similarities, even_rows, places, along_rows, prototypes, tables, joined, missing_targets,
-          of_columns, sequences, experts, decisions, metrics)
+          finite_where_chosen, of_columns, sequences, experts, decisions, metrics)
 
 
 def step_of(loss_of: Callable[..., Any]) -> Callable[..., Any]:

@@ -288,7 +288,7 @@ class Rows(torch.Tensor):
         sample = _sample(func, args, kwargs)
         made = [cls.make(origin, value, one) for value, one in zip(
             origin.done(func, args, kwargs, None if isinstance(sample, torch.Tensor) else len(sample)), pytree.tree_leaves(sample))]
-        if func in _FORMS or func in _CASTS or func is torch.Tensor.detach:
+        if moves_alone(func):
             for rows in (*leaves, *made):
                 rows.is_viewed = True
         if isinstance(sample, (tuple, list)):
@@ -306,6 +306,11 @@ def _written(rows: Rows, made: Any) -> Rows:
         raise refused("writing")
     rows.value = made.value
     return rows
+
+
+def moves_alone(func: Callable) -> bool:
+    """Whether a result's elements are those of an argument, in whose memory they may lie."""
+    return func in _FORMS or func in _CASTS or func is torch.Tensor.detach
 
 
 def _acts_on_each(func: Callable, args: tuple, kwargs: dict) -> bool:

@@ -4,8 +4,8 @@ What acts on each row alone (lazy_rows.py says what does) is done to all of them
 mean, a loss, takes those that are chosen. So numbers are eager's, and shapes are known. What stays unknown is how many there
 are: an operator whose result's shape tells it is an error with the line.
 
-Rows that are not chosen begin with 0.5, integers with 0: what is done to them must be finite, for its gradient is multiplied by
-zero: not 0, where roots, logarithms and quotients have none.
+Rows that are not chosen are 0.5, integers 0, whatever was done to them: a gradient there is multiplied by zero and must be finite,
+which those of roots, logarithms and quotients are not everywhere; and a row's number must be one.
 """
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from torch.nn import functional
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .lazy_rows import Origin, RowCount, Rows, is_pointwise, refused
+from .lazy_rows import Origin, RowCount, Rows, is_pointwise, moves_alone, refused
 
 _LOSSES_OF_CLASSES = (functional.cross_entropy, functional.nll_loss)
 _LOSSES = (functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.kl_div,
@@ -103,7 +103,7 @@ class Mask(Origin):
     def begin(self, tensor: torch.Tensor, axes: Sequence[int] | None = None) -> Rows:
         """Of a tensor that has the mask's dims first, or those that are `axes`."""
         full = of_all_rows(tensor, self.shape, range(len(self.shape)) if axes is None else axes)
-        rows = Rows.begin(self, self._where(full, _OTHERS if full.is_floating_point() else 0), full, full.shape[1:])
+        rows = Rows.begin(self, self._filled(full), full, full.shape[1:])
         rows.is_new = True
         return rows
 
@@ -170,7 +170,11 @@ class Mask(Origin):
             raise refused(func, ", and of a tensor that has as many dims")
         args, kwargs = pytree.tree_map(lambda leaf: self.full(leaf) if isinstance(leaf, Rows) else leaf, (args, kwargs))
         made = func(*args, **kwargs)
-        return [made] if parts is None else made
+        made = [made] if parts is None else made
+        return made if moves_alone(func) else [self._filled(full) for full in made]
+
+    def _filled(self, full: torch.Tensor) -> torch.Tensor:
+        return self._where(full, _OTHERS if full.is_floating_point() else 0) if full.dtype is not torch.bool else full
 
     def _where(self, full: torch.Tensor, other: Any) -> torch.Tensor:
         return torch.where(self.valid.reshape(-1, *[1] * (full.dim() - 1)), full, other)
