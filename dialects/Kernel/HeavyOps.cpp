@@ -44,16 +44,23 @@ LogicalResult GemmOp::verify() {
     return emitOpError("leading dimension of the result is ") << ldc << ", less than a row of " << n;
   if (failed(checkElements("result", getResult(), batch * m * ldc)) || failed(checkElements("bias", getBias(), n)) ||
       failed(checkElements("residual", getResidual(), batch * m * ldc)) ||
-      failed(checkElements("pre_activation", getPreActivation(), batch * m * ldc)))
+      failed(checkElements("pre_activation", getPreActivation(), batch * m * ldc)) ||
+      failed(checkElements("pre_activation", getSavedPreActivation(), batch * m * ldc)))
     return failure();
   if (getPreActivation() && !getActivation())
     return emitOpError("has a result pre_activation, but no activation");
+  if (isGeluTanhBackward() != static_cast<bool>(getSavedPreActivation()))
+    return emitOpError("has one of gelu_tanh_backward and an operand pre_activation without the other");
+  if (isGeluTanhBackward() && (getBias() || getResidual() || getPreActivation()))
+    return emitOpError("has gelu_tanh_backward, which is without bias, residual and a result pre_activation");
   if (getBiasGradientOf().has_value() != static_cast<bool>(getBiasGradient()))
     return emitOpError("has one of bias_gradient and bias_gradient_of without the other");
   if (!getBiasGradient())
     return success();
-  if (batch != 1 || getBias() || getActivation())
-    return emitOpError("has a bias_gradient, which is for a batch of 1 without bias and activation");
+  bool isOfResult = *getBiasGradientOf() == GemmOperand::C;
+  if (batch != 1 || (isOfResult ? !isGeluTanhBackward() : getBias() || getActivation()))
+    return emitOpError("has a bias_gradient, which is for a batch of 1, of a and b without bias and activation, of c "
+                       "with gelu_tanh_backward");
   return checkElements("bias_gradient", getBiasGradient(), *getBiasGradientOf() == GemmOperand::A ? m : n);
 }
 
@@ -84,7 +91,10 @@ void GemmOp::setSymbolAttr(StringAttr) {}
 int64_t GemmOp::getParallelIterations() { return 1; }
 int64_t GemmOp::getGrain() { return 1; }
 double GemmOp::getFlops() {
-  double sums = getBiasGradient() ? static_cast<double>(getNumElements(getBiasGradient().getType())) * getK() : 0;
+  double sums = 0;
+  if (getBiasGradient())
+    sums = static_cast<double>(getNumElements(getBiasGradient().getType())) *
+           (*getBiasGradientOf() == GemmOperand::C ? getM() : getK());
   return 2.0 * getBatch() * getM() * getN() * getK() + sums;
 }
 int64_t GemmOp::getBytesMoved() { return getTensorBytes(*this); }

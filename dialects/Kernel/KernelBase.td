@@ -45,14 +45,16 @@ def Kernel_ScatterKind : I32EnumAttr<"ScatterKind", "how kernel.scatter_rows com
 def Kernel_Activation : I32EnumAttr<"Activation", "what an epilogue of kernel.gemm applies", [
     I32EnumAttrCase<"Relu", 0, "relu">,
     I32EnumAttrCase<"Gelu", 1, "gelu">,
-    I32EnumAttrCase<"GeluTanh", 2, "gelu_tanh">]> {
+    I32EnumAttrCase<"GeluTanh", 2, "gelu_tanh">,
+    I32EnumAttrCase<"GeluTanhBackward", 3, "gelu_tanh_backward">]> {
   let cppNamespace = "::spmd::kernel";
   let genSpecializedAttr = 0;
 }
 
-def Kernel_GemmOperand : I32EnumAttr<"GemmOperand", "one of the matrices that kernel.gemm multiplies", [
+def Kernel_GemmOperand : I32EnumAttr<"GemmOperand", "one of the matrices of kernel.gemm", [
     I32EnumAttrCase<"A", 0, "a">,
-    I32EnumAttrCase<"B", 1, "b">]> {
+    I32EnumAttrCase<"B", 1, "b">,
+    I32EnumAttrCase<"C", 2, "c">]> {
   let cppNamespace = "::spmd::kernel";
   let genSpecializedAttr = 0;
 }

@@ -226,14 +226,21 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     wanted, is what it is applied to. The order is that of the formula. Our own products (f32, on CPUs) round every
     step, as ops of their own would; a library may round once.
 
-    `bias_gradient_of` is an operand that is also to be summed over k: of a, `bias_gradient` has the sum of each row of
-    op(A), of b that of each column of op(B). That is the gradient of a bias where the product is that of the weight,
-    and the operand the gradient of what both made. Sums are in f32 (of f64 in f64) and rounded once.
+    `activation gelu_tanh_backward pre_activation(h)` is the gradient of gelu_tanh instead:
+    `result[i] = op(A_i) * op(B_i) * gelu_tanh'(h[i])`, where the product is the gradient of gelu_tanh(h), and is not
+    rounded before (in f32; of f64 in f64).
+
+    `bias_gradient_of` is a matrix that is also to be summed: of a, `bias_gradient` has the sum over k of each row of
+    op(A), of b that of each column of op(B), of c that of each column of the result as it is in memory. That is the
+    gradient of a bias where the matrix is the gradient of what the bias made: an operand, where the product is the
+    gradient of the weight, or the result of gelu_tanh_backward. Sums are in f32 (of f64 in f64) and rounded once.
 
     Constraints: (C1) sizes positive; (C2) one element type: f32, f64, or bf16 or f16, then summed in f32; (C3) views inside
     their tensors and leading dimensions at least a row; (C4) result, residual and pre_activation have batch * m * ldc
-    elements, bias has n; (C5) pre_activation only with an activation; (C6) bias_gradient only with bias_gradient_of, of
-    m elements for a and n for b, in a batch of 1 without bias and activation.
+    elements, bias has n; (C5) a result pre_activation only with an activation, an operand with gelu_tanh_backward and
+    only there, without bias, residual and a result pre_activation; (C6) bias_gradient only with bias_gradient_of, of m
+    elements for a and n for b and c, in a batch of 1; for a and b without bias and activation, for c with
+    gelu_tanh_backward.
 
     ```mlir
     %y, %x = kernel.gemm m 8 n 6 k 4 a(%a ld 4 : tensor<8x4xf32>) b(%b ld 4 trans : tensor<6x4xf32>)
@@ -241,10 +248,14 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
         -> tensor<8x6xf32>, pre_activation tensor<8x6xf32>
     %dw, %db = kernel.gemm m 6 n 4 k 8 a(%dy ld 6 trans : tensor<8x6xf32>) b(%x ld 4 : tensor<8x4xf32>)
         bias_gradient_of a -> tensor<6x4xf32>, bias_gradient tensor<6xf32>
+    %dh, %dc = kernel.gemm m 8 n 6 k 4 a(%dg ld 4 : tensor<8x4xf32>) b(%v ld 6 : tensor<4x6xf32>)
+        activation gelu_tanh_backward pre_activation(%h : tensor<8x6xf32>) bias_gradient_of c
+        -> tensor<8x6xf32>, bias_gradient tensor<6xf32>
     ```
   }];
   let arguments = (ins
     Kernel_Tensor:$a, Kernel_Tensor:$b, Optional<Kernel_Tensor>:$residual, Optional<Kernel_Tensor>:$bias,
+    Optional<Kernel_Tensor>:$saved_pre_activation,
     I64Attr:$m, I64Attr:$n, I64Attr:$k, DefaultValuedOptionalAttr<I64Attr, "1">:$batch,
     UnitAttr:$trans_a, UnitAttr:$trans_b,
     DefaultValuedOptionalAttr<I64Attr, "0">:$a_offset, I64Attr:$lda, DefaultValuedOptionalAttr<I64Attr, "0">:$a_stride,
@@ -258,12 +269,15 @@ def Kernel_GemmOp : Kernel_KernelOp<"gemm", [
     `a` `(` $a `ld` $lda (`offset` $a_offset^)? (`stride` $a_stride^)? (`trans` $trans_a^)? `:` type($a) `)`
     `b` `(` $b `ld` $ldb (`offset` $b_offset^)? (`stride` $b_stride^)? (`trans` $trans_b^)? `:` type($b) `)`
     (`bias` `(` $bias^ `:` type($bias) `)`)? (`residual` `(` $residual^ `:` type($residual) `)`)?
-    (`activation` $activation^)? (`bias_gradient_of` $bias_gradient_of^)? (`ldc` $ldc^)? attr-dict
+    (`activation` $activation^)?
+    (`pre_activation` `(` $saved_pre_activation^ `:` type($saved_pre_activation) `)`)?
+    (`bias_gradient_of` $bias_gradient_of^)? (`ldc` $ldc^)? attr-dict
     `->` type($result) `` custom<SideResult>(type($pre_activation), type($bias_gradient))
   }];
   let extraClassDeclaration = [{
     bool isGenerated() { return false; }
-    /// Elements from a row of the result, of the residual and of pre_activation to the next.
+    bool isGeluTanhBackward() { return getActivation() == Activation::GeluTanhBackward; }
+    /// Elements from a row of the result, of the residual and of either pre_activation to the next.
     int64_t getResultLd() { return getLdc().value_or(getN()); }
   }];
 }

@@ -64,12 +64,14 @@ def Plan_ReductionKindAttr : EnumAttr<Plan_Dialect, Plan_ReductionKind, "reducti
 def Plan_ReductionKindArrayAttr : TypedArrayAttrBase<Plan_ReductionKindAttr, "array of reductions">;
 
 def Plan_Activation : I32Enum<"Activation", "activation", [
-    I32EnumCase<"relu", 0>, I32EnumCase<"gelu", 1>, I32EnumCase<"gelu_tanh", 2>]> {
+    I32EnumCase<"relu", 0>, I32EnumCase<"gelu", 1>, I32EnumCase<"gelu_tanh", 2>,
+    I32EnumCase<"gelu_tanh_backward", 3>]> {
   let cppNamespace = "::spmd::plan";
 }
 def Plan_ActivationAttr : EnumAttr<Plan_Dialect, Plan_Activation, "activation">;
 
-def Plan_GemmOperand : I32Enum<"GemmOperand", "operand of a GEMM", [I32EnumCase<"a", 0>, I32EnumCase<"b", 1>]> {
+def Plan_GemmOperand : I32Enum<"GemmOperand", "matrix of a GEMM", [
+    I32EnumCase<"a", 0>, I32EnumCase<"b", 1>, I32EnumCase<"c", 2>]> {
   let cppNamespace = "::spmd::plan";
 }
 def Plan_GemmOperandAttr : EnumAttr<Plan_Dialect, Plan_GemmOperand, "gemm_operand">;

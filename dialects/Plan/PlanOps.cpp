@@ -132,12 +132,21 @@ LogicalResult AttentionBackwardOp::verify() {
 LogicalResult GemmOp::verify() {
   if (getPreActivation() && !getActivation())
     return emitOpError("has pre_activation, but no activation");
+  bool isGradient = getActivation() == Activation::gelu_tanh_backward;
+  if (isGradient && !getPreActivation())
+    return emitOpError("has gelu_tanh_backward, but no pre_activation");
+  if (isGradient && (getBias() || getResidual() || !getBeta().isZero()))
+    return emitOpError("has gelu_tanh_backward, which is without bias, residual and beta");
+  if (getPreActivation() && (getPreActivation()->getAccess() == Access::Read) != isGradient)
+    return emitOpError("has a pre_activation that is ") << (isGradient ? "not read" : "read");
   if (getResidual() && !getBeta().isZero())
     return emitOpError("has a residual and beta ") << getBeta().convertToDouble();
   if (getBiasGradientOf().has_value() != getBiasGradient().has_value())
     return emitOpError("has one of bias_gradient and bias_gradient_of without the other");
-  if (getBiasGradient() && (getBatch() != 1 || getBias() || getActivation()))
-    return emitOpError("has a bias_gradient, which is for one GEMM without bias and activation");
+  bool isOfResult = getBiasGradientOf() == GemmOperand::c;
+  if (getBiasGradient() && (getBatch() != 1 || (isOfResult ? !isGradient : getBias() || getActivation())))
+    return emitOpError("has a bias_gradient, which is for one GEMM, of a and b without bias and activation, of c with "
+                       "gelu_tanh_backward");
   return success();
 }
 

@@ -229,8 +229,10 @@ def Plan_GemmOp : Plan_Command<"gemm"> {
 
     The rest is the epilogue, each part of it optional: `bias` has an element per column; `residual` lies as C does,
     elsewhere (where it lies in C's place, beta is 1); `activation` is relu, gelu or gelu_tanh, and what it is applied
-    to goes to `pre_activation`, which lies as C does. Of one GEMM without bias and activation, `bias_gradient_of a` (b)
-    goes to `bias_gradient`: the sum over k of each row of op(A) (column of op(B)).
+    to goes to `pre_activation`, which lies as C does. Where it is gelu_tanh_backward, C = A * B * gelu_tanh'(H) instead,
+    and `pre_activation` is H, which is read. `bias_gradient_of` goes to `bias_gradient`: of a (b) the sum over k of each
+    row of op(A) (column of op(B)), of one GEMM without bias and activation; of c that of each column of C, of one GEMM
+    with gelu_tanh_backward.
 
     `workspace` is what a library may use while it runs; what is there afterwards is nothing.
     ```mlir

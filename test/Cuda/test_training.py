@@ -114,21 +114,35 @@ def test_bias_gradients(expected, folder, step) -> None:
     check(expected, folder, step, 2, compiled=compiled, settings=("schedule=random:2",))
 
 
-def test_a_library_without_bias_gradients(folder) -> None:
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("epilogues", ["bias,residual,gelu_tanh_backward", "bias,residual,gelu_tanh_backward,bias_gradient"])
+def test_gradients_of_gelu(expected, folder, epilogues, ranks) -> None:
+    """The library reads what gelu was applied to, and may sum what it makes of it."""
+    compiled = (f"--epilogues={epilogues}",)
+    plan = json.loads((expected(TINY, ranks, *compiled)[0] / "train_step.plan.json").read_text())
+    gradients = [command for command in plan["commands"] if command.get("activation") == "gelu_tanh_backward"]
+    assert [command.get("bias_gradient_of") for command in gradients] == 2 * ["c" if "bias_g" in epilogues else None]
+    check(expected, folder, TINY, ranks, compiled=compiled, settings=("leaks=1", "schedule=random:4"))
+
+
+@pytest.mark.parametrize("left_out", ["gelu_tanh_backward", "bias_gradient"])
+def test_a_library_without_an_epilogue(folder, left_out) -> None:
     """The error says which product it is, and how to do without."""
-    artifact = compile_pair(folder, TINY, 1, "--epilogues=bias_gradient")[0]
+    is_gelu = left_out == "gelu_tanh_backward"
+    artifact = compile_pair(folder, TINY, 1, f"--epilogues={'bias,' if is_gelu else ''}{left_out}")[0]
     said = set()
-    for number in range(1, 30):
+    for number in range(1, 40):
         done = subprocess.run([str(STANDINS), f"fail=cublasLtMatmulAlgoGetHeuristic:{number}:15", str(BIN / "spmd-run"),
                                str(artifact), "--steps=1"], capture_output=True, text=True, timeout=300,
                               env={**os.environ, "SPMD_BUILD": str(BIN.parent), "SPMD_CUBLASLT_CACHE": "none"})
         if done.returncode == 0:
             break
         said |= set(re.findall(r"has no algorithm for (gemm .*)", done.stderr))
-    expected = ("gemm f32 32,128,128 ld 32,128,128 trans_a bias_gradient a; "
-                "spmd-compile --epilogues=LIST without bias_gradient compiles it without")
+    expected = ("gemm f32 128,128,32 ld 32,128,128 gelu_tanh_backward; " if is_gelu else
+                "gemm f32 32,128,128 ld 32,128,128 trans_a bias_gradient a; ")
+    expected += f"spmd-compile --epilogues=LIST without {left_out} compiles it without"
     assert any(line.startswith(expected) for line in said), said
-    assert any("bias_gradient" not in line for line in said), said
+    assert any(left_out not in line for line in said), said
 
 
 @pytest.mark.parametrize("schedule", ["lifo", "avoid:0", "avoid:1", "avoid:2", "avoid:3",

@@ -1,7 +1,7 @@
 //===- CublasLt.cpp - A stand-in for libcublasLt.so.13 --------------------===//
 //
 // Products by the runtime's own code for CPUs, so they have the bits of an
-// emulated artifact. What that code does not have (16-bit epilogues, activations)
+// emulated artifact. What that code does not have (other 16-bit epilogues, activations)
 // is computed in f32 and rounded once.
 //
 //===----------------------------------------------------------------------===//
@@ -15,6 +15,7 @@
 #include <cstring>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 using namespace spmd::runtime;
 using namespace spmd::runtime::cublas;
@@ -56,22 +57,33 @@ DType dtypeOf(int type) {
 
 bool hasBias(int epilogue) { return epilogue & kEpilogueBias; }
 bool hasAux(int epilogue) { return epilogue & 128; }
+/// Whether the auxiliary matrix is read, not written.
+bool isDGelu(int epilogue) { return epilogue == kEpilogueDGelu || epilogue == kEpilogueDGeluBgrad; }
 bool isGelu(int epilogue) { return epilogue & kEpilogueGelu; }
 bool isRelu(int epilogue) { return epilogue & kEpilogueRelu; }
 
-/// Which of the operands of the row-major product is summed: those of the library in the other order.
+/// Which matrix of the row-major product is summed: operands are those of the library in the other order.
 GemmOperand biasGradientOf(int epilogue) {
-  return epilogue == kEpilogueBgradB   ? GemmOperand::A
-         : epilogue == kEpilogueBgradA ? GemmOperand::B
-                                       : GemmOperand::None;
+  return epilogue == kEpilogueBgradB       ? GemmOperand::A
+         : epilogue == kEpilogueBgradA     ? GemmOperand::B
+         : epilogue == kEpilogueDGeluBgrad ? GemmOperand::C
+                                           : GemmOperand::None;
 }
 
-/// The greatest power of two, up to 16, that the vector of a bias gradient begins at a multiple of; 1 without one.
-uint64_t vectorAlignment(const cublasLtMatmulDescOpaque &description) {
-  if (biasGradientOf(description.epilogue) == GemmOperand::None)
-    return 1;
-  uint64_t bits = reinterpret_cast<uint64_t>(description.bias) | 16;
+/// The greatest power of two, up to 16, that something begins at a multiple of.
+uint64_t alignmentOf(const void *at) {
+  uint64_t bits = reinterpret_cast<uint64_t>(at) | 16;
   return bits & (~bits + 1);
+}
+
+/// The alignment of the vector of a bias gradient; 1 without one.
+uint64_t vectorAlignment(const cublasLtMatmulDescOpaque &description) {
+  return biasGradientOf(description.epilogue) == GemmOperand::None ? 1 : alignmentOf(description.bias);
+}
+
+/// The alignment of the matrix that a gradient is taken at; 1 without one.
+uint64_t auxiliaryAlignment(const cublasLtMatmulDescOpaque &description) {
+  return isDGelu(description.epilogue) ? alignmentOf(description.aux) : 1;
 }
 
 /// By tanh, as the library's.
@@ -123,6 +135,27 @@ void scribble(const Task &task) {
       std::memset(standInReach(at), 0xff, bytes);
 }
 
+/// Products share what the runtime's code keeps.
+std::mutex mutex;
+void prepare(DType dtype) {
+  static thread_local bool isReady[16];
+  if (!std::exchange(isReady[static_cast<int>(dtype)], true))
+    prepareGemmThread(dtype);
+}
+
+/// The auxiliary matrices, laid out as the results are.
+std::vector<char> lieAsResult(const Task &task, const void *aux) {
+  const GemmShape &g = task.product.shape;
+  int64_t size = sizeOf(task.product.dtype), last = (g.batch - 1) * g.strideC + (g.m - 1) * g.ldc + g.n;
+  std::vector<char> laid(static_cast<size_t>(last * size));
+  for (int64_t i = 0; i < g.batch; ++i)
+    for (int64_t row = 0; row < g.m; ++row)
+      std::memcpy(laid.data() + (i * g.strideC + row * g.ldc) * size,
+                  static_cast<const char *>(aux) + (i * task.auxStride + row * task.auxLd) * size,
+                  static_cast<size_t>(g.n * size));
+  return laid;
+}
+
 int run(void *context, uint64_t) {
   const Task &task = *static_cast<Task *>(context);
   scribble(task);
@@ -130,20 +163,27 @@ int run(void *context, uint64_t) {
   void *a = reach(task.a), *b = reach(task.b), *c = reach(task.c), *added = reach(task.added), *bias = reach(task.bias),
        *aux = reach(task.aux);
   const GemmShape &g = task.product.shape;
-  if (task.biasGradient)
-    runBiasGradient(task.product, a, b, reach(task.biasGradient));
+  static WorkerPool pool(1, 0, "");
+  auto sum = [&] {
+    if (task.biasGradient)
+      runBiasGradient(task.product, a, b, c, reach(task.biasGradient));
+  };
+  if (isDGelu(task.epilogue)) {
+    std::lock_guard<std::mutex> lock(mutex);
+    prepare(task.product.dtype);
+    runGemmGeluBackward(task.product, a, b, lieAsResult(task, aux).data(), c, pool);
+    sum();
+    return 1;
+  }
+  sum();
   bool isPlain = !bias && !aux && !isGelu(task.epilogue) && !isRelu(task.epilogue) && (!added || added == c);
   bool adds = task.product.dtype == DType::F32 && !aux && !isGelu(task.epilogue) && !isRelu(task.epilogue);
   if (!isPlain && !adds && task.product.dtype != DType::F32) {
     runSlowly(task, a, b, c, added, bias, aux);
     return 1;
   }
-  static std::mutex mutex;
   std::lock_guard<std::mutex> lock(mutex);
-  static thread_local bool isReady[16];
-  if (!std::exchange(isReady[static_cast<int>(task.product.dtype)], true))
-    prepareGemmThread(task.product.dtype);
-  static WorkerPool pool(1, 0, "");
+  prepare(task.product.dtype);
   spmd::runtime::Epilogue epilogue;
   epilogue.bias = static_cast<const float *>(bias);
   if (added && added != c) {
@@ -308,6 +348,12 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
       (!description->bias || d->batch != 1 || d->type == kF64 ||
        (description->biasType != -1 && description->biasType != d->type)))
     return kNotSupported;
+  // A gradient is taken at a matrix of the type of D, each of whose columns begins at a multiple of 8 elements.
+  if (isDGelu(description->epilogue) &&
+      (!description->aux || description->auxLd % 8 || description->auxLd < static_cast<int64_t>(d->rows) ||
+       (d->batch > 1 && description->auxStride % 8) || d->type == kF64 ||
+       (description->auxType != -1 && description->auxType != d->type)))
+    return kNotSupported;
   results[0] = {};
   results[0].workspaceBytes = preference->workspace;
   results[0].algorithm.data[0] = signOf(*description, *a, *b, *c);
@@ -315,6 +361,7 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
   for (int i = 0; i < 4; ++i)
     results[0].algorithm.data[2 + i] = preference->alignments[i];
   results[0].algorithm.data[6] = vectorAlignment(*description);
+  results[0].algorithm.data[7] = auxiliaryAlignment(*description);
   *found = 1;
   return kSuccess;
 }
@@ -323,7 +370,8 @@ STANDIN_API cublas::Status cublasLtMatmulAlgoGetHeuristic(Handle, Description de
 STANDIN_API cublas::Status cublasLtMatmulAlgoCheck(Handle, Description description, Layout a, Layout b, Layout c,
                                                    Layout, const Algorithm *algorithm, HeuristicResult *result) {
   ENTER("cublasLtMatmulAlgoCheck");
-  if (algorithm->data[0] != signOf(*description, *a, *b, *c) || vectorAlignment(*description) < algorithm->data[6])
+  if (algorithm->data[0] != signOf(*description, *a, *b, *c) || vectorAlignment(*description) < algorithm->data[6] ||
+      auxiliaryAlignment(*description) < algorithm->data[7])
     return kInvalidValue;
   *result = {};
   result->algorithm = *algorithm;
@@ -354,6 +402,10 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
   }
   if (vectorAlignment(*description) < algorithm->data[6]) {
     standInReport("an algorithm for a bias gradient that is aligned to more bytes than this");
+    return kInvalidValue;
+  }
+  if (auxiliaryAlignment(*description) < algorithm->data[7]) {
+    standInReport("an algorithm for what a gradient is taken at that is aligned to more bytes than this");
     return kInvalidValue;
   }
   if (reinterpret_cast<uint64_t>(workspace) % kWorkspaceAlignment)
@@ -402,7 +454,7 @@ STANDIN_API cublas::Status cublasLtMatmul(Handle, Description description, const
     cublasLtMatrixLayoutOpaque aux = *dLayout;
     aux.ld = task->auxLd;
     aux.stride = task->auxStride;
-    ranges[count++] = rangeOf(description->aux, aux, 1);
+    ranges[count++] = rangeOf(description->aux, aux, isDGelu(task->epilogue) ? 0 : 1);
   }
   if (workspaceBytes)
     ranges[count++] = {reinterpret_cast<uint64_t>(workspace), workspaceBytes, 1};

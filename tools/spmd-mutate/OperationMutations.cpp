@@ -171,7 +171,7 @@ static Done changeEpilogue(Program &program, Random &random) {
   if (!command)
     return std::nullopt;
   Json &gemm = program.commands()[*command];
-  for (const char *part : {"bias", "residual", "activation"})
+  for (const char *part : {"bias", "residual", "activation", "pre_activation"})
     if (gemm.contains(part) && random.below(2)) {
       gemm.erase(part);
       return nameCommand(program, *command) + " loses its " + part;

@@ -120,7 +120,7 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
   visit("epilogues",
         "What GEMMs do besides: auto (default: what the target's library has), none, or some of bias, "
-        "residual, relu, gelu, gelu_tanh, bias_gradient",
+        "residual, relu, gelu, gelu_tanh, gelu_tanh_backward, bias_gradient",
         options.epilogues);
   visit(
       "row-alignment",

@@ -173,12 +173,13 @@ static bool mayMove(AffineMap map, ClusterOp cluster, const Rows &rows, bool may
   return moveMap(map, cluster.getDims(), rows) || (isWhole && maySplit);
 }
 
-/// The results and the residual of a GEMM lie alike.
+/// The results, the residual and what a gradient is taken at lie alike.
 bool Padder::mayPadResults(GemmOp gemm, const Rows &rows) const {
   if (static_cast<int64_t>(gemm.getN()) != rows.width || gemm.getLdc())
     return false;
   return llvm::all_of(getMatrices(gemm), [&](Value result) { return isPadded(result, rows); }) &&
-         (!gemm.getResidual() || isPadded(gemm.getResidual(), rows));
+         llvm::all_of(ValueRange{gemm.getResidual(), gemm.getSavedPreActivation()},
+                      [&](Value matrix) { return !matrix || isPadded(matrix, rows); });
 }
 
 bool Padder::mayPadUse(OpOperand &use, const Rows &rows) const {
@@ -190,7 +191,8 @@ bool Padder::mayPadUse(OpOperand &use, const Rows &rows) const {
   auto gemm = dyn_cast<GemmOp>(use.getOwner());
   if (!gemm)
     return false;
-  if (gemm.getResidual() && use.getOperandNumber() == 2)
+  bool isSaved = gemm.getSavedPreActivation() && use.getOperandNumber() + 1 == gemm->getNumOperands();
+  if (isSaved || (gemm.getResidual() && use.getOperandNumber() == 2))
     return mayPadResults(gemm, rows);
   if (use.getOperandNumber() > 1) // the bias
     return false;

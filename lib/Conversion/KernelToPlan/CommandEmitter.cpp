@@ -210,6 +210,8 @@ void CommandEmitter::emitGemm(kernel::GemmOp gemm) {
     activation = plan::ActivationAttr::get(builder.getContext(), translateActivation(*gemm.getActivation()));
   if (gemm.getPreActivation())
     preActivation = writeRef(assignment.getSlot(gemm.getPreActivation()), loc);
+  else if (gemm.getSavedPreActivation())
+    preActivation = readRef(gemm.getSavedPreActivation());
   plan::GemmOperandAttr biasGradientOf;
   if (gemm.getBiasGradient()) {
     biasGradientOf = plan::GemmOperandAttr::get(builder.getContext(), translateOperand(*gemm.getBiasGradientOf()));

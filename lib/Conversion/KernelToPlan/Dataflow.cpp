@@ -218,6 +218,8 @@ void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
     operands.push_back(values.at(gemm.getBias()));
   if (gemm.getResidual())
     operands.push_back(values.at(gemm.getResidual()));
+  if (gemm.getSavedPreActivation())
+    operands.push_back(values.at(gemm.getSavedPreActivation()));
   plan::ActivationAttr activation;
   if (gemm.getActivation())
     activation = plan::ActivationAttr::get(gemm.getContext(), translateActivation(*gemm.getActivation()));
@@ -234,7 +236,7 @@ void DataflowBuilder::addGemm(kernel::GemmOp gemm) {
   auto operation = plan::GemmOperationAttr::get(
       gemm.getContext(), dtypeOf(gemm.getResult()), m, n, k, gemm.getLda(), gemm.getLdb(), ldc, transA, transB, batch,
       strideA, strideB, strideC, static_cast<bool>(gemm.getBias()), static_cast<bool>(gemm.getResidual()), activation,
-      static_cast<bool>(gemm.getPreActivation()), biasGradientOf);
+      gemm.getPreActivation() || gemm.getSavedPreActivation(), biasGradientOf);
   compute(operation, operands, results, gemm.getLoc());
 }
 

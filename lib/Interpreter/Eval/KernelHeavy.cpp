@@ -19,8 +19,17 @@ double applyActivation(kernel::Activation activation, double x) {
     return 0.5 * x * std::erfc(-x * M_SQRT1_2);
   case kernel::Activation::GeluTanh:
     return x / (1 + std::exp(-2 * M_2_SQRTPI * M_SQRT1_2 * (x + 0.044715 * x * x * x)));
+  case kernel::Activation::GeluTanhBackward:
+    break;
   }
-  llvm_unreachable("all activations are handled");
+  llvm_unreachable("all activations of one number are handled");
+}
+
+/// d/dx x (1 + tanh u) / 2 where u = sqrt(2 / pi) (x + 0.044715 x^3)
+double differentiateGeluTanh(double x) {
+  double scale = M_2_SQRTPI * M_SQRT1_2, tanh = std::tanh(scale * (x + 0.044715 * x * x * x));
+  double slope = x * (1 - tanh * tanh) * scale * (1 + 3 * 0.044715 * x * x);
+  return 0.5 * (1 + tanh + (tanh * tanh == 1 ? 0 : slope));
 }
 
 LogicalResult evaluateGemm(OpCall &call) {
@@ -52,26 +61,41 @@ LogicalResult evaluateGemm(OpCall &call) {
           sum += call.operands()[2].at(element);
         if (preActivation)
           preActivation->set(element, sum);
-        result.set(element, op.getActivation() ? applyActivation(*op.getActivation(), sum) : sum);
+        if (op.isGeluTanhBackward())
+          sum *= differentiateGeluTanh(call.operands().back().at(element));
+        else if (op.getActivation())
+          sum = applyActivation(*op.getActivation(), sum);
+        result.set(element, sum);
       }
+  }
+  std::optional<Tensor> sums;
+  if (op.getBiasGradient()) {
+    sums = emptyResult(call, 1);
+    auto sumUp = [&](const Tensor &matrix, int64_t count, int64_t terms, int64_t start, int64_t ld, bool isByRow) {
+      for (int64_t i = 0; i < count; ++i) {
+        double sum = 0;
+        for (int64_t inner = 0; inner < terms; ++inner) // what is summed lies in a column if it is by row
+          sum += matrix.at(start + (isByRow ? inner * ld + i : i * ld + inner));
+        sums->set(i, sum);
+      }
+    };
+    switch (*op.getBiasGradientOf()) {
+    case kernel::GemmOperand::A:
+      sumUp(a, m, k, op.getAOffset(), lda, op.getTransA());
+      break;
+    case kernel::GemmOperand::B:
+      sumUp(b, n, k, op.getBOffset(), ldb, !op.getTransB());
+      break;
+    case kernel::GemmOperand::C:
+      sumUp(result, n, m, 0, ldc, true);
+      break;
+    }
   }
   call.result(std::move(result));
   if (preActivation)
     call.result(std::move(*preActivation));
-  if (!op.getBiasGradient())
-    return success();
-  bool isOfA = *op.getBiasGradientOf() == kernel::GemmOperand::A;
-  const Tensor &matrix = isOfA ? a : b;
-  int64_t start = isOfA ? op.getAOffset() : op.getBOffset(), ld = isOfA ? lda : ldb;
-  bool isByRow = isOfA ? op.getTransA() : !op.getTransB(); // what is summed lies in a column
-  Tensor sums = emptyResult(call, 1);
-  for (int64_t i = 0; i < (isOfA ? m : n); ++i) {
-    double sum = 0;
-    for (int64_t inner = 0; inner < k; ++inner)
-      sum += matrix.at(start + (isByRow ? inner * ld + i : i * ld + inner));
-    sums.set(i, sum);
-  }
-  call.result(std::move(sums));
+  if (sums)
+    call.result(std::move(*sums));
   return success();
 }
 

@@ -243,7 +243,7 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, con
   if (g.residual >= 0)
     if (Status s = checkMatrix("residual", partOf(g.residual), g.m, g.n, g.ldc, g.strideC); !s.ok())
       return s;
-  for (int32_t written : {g.preActivation, g.biasGradient, g.workspace})
+  for (int32_t written : {g.readsPreActivation() ? -1 : g.preActivation, g.biasGradient, g.workspace})
     for (int32_t i = 0; i < written; ++i)
       if (Status s = checkDisjoint(id, partOf(i), partOf(written)); !s.ok())
         return s;

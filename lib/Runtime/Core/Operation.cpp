@@ -159,6 +159,8 @@ std::vector<const Ref *> spmd::runtime::operandsOf(const Command &command) {
       operands.push_back(&command.refs[static_cast<size_t>(gemm.bias)]);
     if (hasResidual(gemm))
       operands.push_back(&command.refs[gemm.residual >= 0 ? static_cast<size_t>(gemm.residual) : 2]);
+    if (gemm.readsPreActivation() && gemm.preActivation >= 0)
+      operands.push_back(&command.refs[static_cast<size_t>(gemm.preActivation)]);
     return operands;
   }
   for (const Ref &ref : command.refs)

@@ -164,21 +164,29 @@ void PlanReader::readEpilogue(JsonValue value, GemmShape &shape, std::vector<Ref
     refs.push_back(readRef(value[key], access));
     return static_cast<int32_t>(refs.size()) - 1;
   };
+  shape.activation = readActivation(value);
+  bool isGradient = shape.readsPreActivation();
   shape.bias = readPart("bias", Access::Read);
   shape.residual = readPart("residual", Access::Read);
-  shape.preActivation = readPart("pre_activation", Access::Write);
+  shape.preActivation = readPart("pre_activation", isGradient ? Access::Read : Access::Write);
   shape.biasGradient = readPart("bias_gradient", Access::Write);
   shape.workspace = readPart("workspace", Access::Write);
-  shape.activation = readActivation(value);
   shape.biasGradientOf = readBiasGradientOf(value);
   if (shape.preActivation >= 0 && shape.activation == Activation::None)
     value["pre_activation"].fail("there is no activation");
+  if (isGradient && shape.preActivation < 0)
+    value.fail("expected pre_activation, where the gradient of the activation is taken");
+  if (isGradient && (shape.bias >= 0 || shape.residual >= 0 || shape.beta != 0))
+    value["activation"].fail("is without bias, residual and beta");
   if (shape.residual >= 0 && shape.beta != 0)
     value["residual"].fail("beta is 1: c is added already");
   if ((shape.biasGradient >= 0) != (shape.biasGradientOf != GemmOperand::None))
     value.fail("expected bias_gradient and bias_gradient_of, or neither");
-  if (shape.biasGradient >= 0 && (shape.batch != 1 || shape.bias >= 0 || shape.activation != Activation::None))
-    value["bias_gradient"].fail("is for one GEMM without bias and activation");
+  bool isPlain = shape.bias < 0 && shape.activation == Activation::None;
+  if (shape.biasGradient >= 0 &&
+      (shape.batch != 1 || (shape.biasGradientOf == GemmOperand::C ? !isGradient : !isPlain)))
+    value["bias_gradient"].fail(
+        "is for one GEMM, of a and b without bias and activation, of c with gelu_tanh_backward");
 }
 
 void PlanReader::read(JsonValue value, CollectiveCommand &collective, std::vector<Ref> &refs) {

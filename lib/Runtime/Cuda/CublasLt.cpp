@@ -88,6 +88,8 @@ cublas::Type typeOf(DType dtype) {
 
 int32_t epilogueOf(const GemmShape &gemm) {
   bool bias = gemm.bias >= 0, aux = gemm.preActivation >= 0;
+  if (gemm.biasGradientOf == GemmOperand::C)
+    return cublas::kEpilogueDGeluBgrad;
   if (gemm.biasGradientOf != GemmOperand::None) // the operands change places [Note: columns]
     return gemm.biasGradientOf == GemmOperand::A ? cublas::kEpilogueBgradB : cublas::kEpilogueBgradA;
   switch (gemm.activation) {
@@ -97,6 +99,8 @@ int32_t epilogueOf(const GemmShape &gemm) {
   case Activation::Gelu:
     return aux ? (bias ? cublas::kEpilogueGeluAuxBias : cublas::kEpilogueGeluAux)
                : (bias ? cublas::kEpilogueGeluBias : cublas::kEpilogueGelu);
+  case Activation::GeluTanhBackward:
+    return cublas::kEpilogueDGelu;
   case Activation::None:
     break;
   }
@@ -143,6 +147,10 @@ Expected<std::unique_ptr<CublasGemm>> CublasGemm::make(GemmContext &context, con
       status = set(cublas::kEpilogueAuxLd, g.ldc);
     if (status.ok() && g.batch > 1)
       status = set(cublas::kEpilogueAuxBatchStride, g.strideC);
+    if (status.ok() && g.readsPreActivation()) {
+      made->auxiliary = at(g.preActivation);
+      status = set(cublas::kEpilogueAuxDataType, static_cast<int32_t>(type));
+    }
   }
   if (!status.ok())
     return status;
@@ -190,10 +198,10 @@ static uint32_t alignmentOf(Address address, int64_t strideBytes) {
   return static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-/// All that an algorithm is chosen by, apart from library and device. `vector`: where the epilogue's bias or bias
-/// gradient lies, whose alignment the library sees; 0: it has none.
+/// All that an algorithm is chosen by, apart from library and device. `vector`, `auxiliary`: where a bias gradient goes
+/// and what a gradient is taken at lies, whose alignment the library sees.
 static std::string problemOf(const GemmCommand &gemm, bool adds, const std::array<uint32_t, 4> &alignments,
-                             Address vector, uint64_t mostBytes) {
+                             Address vector, Address auxiliary, uint64_t mostBytes) {
   const GemmShape &g = gemm.shape;
   std::string text = nameOf(gemm.dtype);
   for (int64_t number : {g.m, g.n, g.k, g.lda, g.ldb, g.ldc, g.batch, g.strideA, g.strideB, g.strideC})
@@ -205,7 +213,17 @@ static std::string problemOf(const GemmCommand &gemm, bool adds, const std::arra
     text += " " + std::to_string(alignment);
   if (gemm.shape.biasGradient >= 0)
     text += " vector " + std::to_string(alignmentOf(vector, 0));
+  if (g.readsPreActivation())
+    text += " auxiliary " + std::to_string(alignmentOf(auxiliary, 0));
   return text + " in " + std::to_string(mostBytes);
+}
+
+/// What a user may do about an epilogue that the library does not have.
+static std::string cureOf(const GemmShape &gemm) {
+  if (!gemm.readsPreActivation() && gemm.biasGradient < 0)
+    return "";
+  return std::string("; spmd-compile --epilogues=LIST without ") +
+         (gemm.readsPreActivation() ? nameOf(gemm.activation) : "bias_gradient") + " compiles it without";
 }
 
 Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64_t mostBytes) {
@@ -216,7 +234,7 @@ Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64
   };
   std::array<uint32_t, 4> alignments = {aligned(left, g.strideB), aligned(right, g.strideA), aligned(added, g.strideC),
                                         aligned(out, g.strideC)};
-  std::string problem = problemOf(gemm, adds, alignments, vector, mostBytes);
+  std::string problem = problemOf(gemm, adds, alignments, vector, auxiliary, mostBytes);
   cublas::HeuristicResult best = {};
   if (std::optional<cublas::Algorithm> known = cache.find(problem);
       known &&
@@ -242,10 +260,8 @@ Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64
     cublas::Status asked =
         lt.cublasLtMatmulAlgoGetHeuristic(context.handle(), description, a, b, c, c, preference, 1, &best, &found);
     if (asked == cublas::kNotSupported || (asked == cublas::kSuccess && found == 0))
-      status = Status::failed(
-          "cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " +
-          toText(GemmOperation(g, gemm.dtype)) +
-          (g.biasGradient < 0 ? "" : "; spmd-compile --epilogues=LIST without bias_gradient compiles it without"));
+      status = Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " +
+                              toText(GemmOperation(g, gemm.dtype)) + cureOf(g));
     else
       status = lt.check(asked, "cublasLtMatmulAlgoGetHeuristic");
   }

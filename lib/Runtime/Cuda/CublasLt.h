@@ -75,7 +75,8 @@ private:
   cublas::Description description = nullptr;
   cublas::Layout a = nullptr, b = nullptr, c = nullptr;
   Address left = 0, right = 0, added = 0, out = 0, workspace = 0;
-  Address vector = 0; ///< where a bias gradient goes
+  Address vector = 0;    ///< where a bias gradient goes
+  Address auxiliary = 0; ///< what the gradient of an activation is taken at
   cublas::Algorithm algorithm = {};
   size_t workspaceBytes = 0;
   bool isDouble = false, adds = false;

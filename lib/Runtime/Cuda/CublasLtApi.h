@@ -52,6 +52,8 @@ enum Epilogue : int {
   kEpilogueGeluBias = 36,
   kEpilogueGeluAux = 160,
   kEpilogueGeluAuxBias = 164,
+  kEpilogueDGelu = 192,
+  kEpilogueDGeluBgrad = 208,
   kEpilogueBgradA = 256,
   kEpilogueBgradB = 512,
 };

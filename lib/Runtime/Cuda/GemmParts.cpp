@@ -76,7 +76,7 @@ std::vector<GemmPart> splitGemm(GemmPart gemm, double leastFlops) {
                  static_cast<double>(g.k);
   std::vector<GemmPart> parts;
   if (sizeOf(command.dtype) != 2 || flops < leastFlops || g.biasGradientOf != GemmOperand::None ||
-      !areRowsAligned(gemm))
+      g.readsPreActivation() || !areRowsAligned(gemm))
     parts.push_back(std::move(gemm));
   else
     split(std::move(gemm), parts);

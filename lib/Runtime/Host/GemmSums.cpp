@@ -1,4 +1,4 @@
-//===- GemmSums.cpp - sums of an operand of a GEMM ------------------------===//
+//===- GemmSums.cpp - sums of a matrix of a GEMM --------------------------===//
 
 #include "spmd/Runtime/Core/HalfFloat.h"
 #include "spmd/Runtime/Host/Gemm.h"
@@ -24,22 +24,22 @@ static void sumVectors(const void *data, int64_t count, int64_t k, int64_t apart
   }
 }
 
-void spmd::runtime::runBiasGradient(const GemmCommand &gemm, const void *a, const void *b, void *sums) {
+void spmd::runtime::runBiasGradient(const GemmCommand &gemm, const void *a, const void *b, const void *c, void *sums) {
   const GemmShape &g = gemm.shape;
-  bool isOfA = g.biasGradientOf == GemmOperand::A;
-  const void *data = isOfA ? a : b;
-  int64_t ld = isOfA ? g.lda : g.ldb;
-  // Rows of op(A), columns of op(B): side by side in memory, or one below the other.
-  bool areColumns = isOfA ? g.transA : !g.transB;
+  bool isOfA = g.biasGradientOf == GemmOperand::A, isOfC = g.biasGradientOf == GemmOperand::C;
+  const void *data = isOfA ? a : isOfC ? c : b;
+  int64_t ld = isOfA ? g.lda : isOfC ? g.ldc : g.ldb, terms = isOfC ? g.m : g.k;
+  // Rows of op(A), columns of op(B) or C: side by side in memory, or one below the other.
+  bool areColumns = isOfA ? g.transA : isOfC || !g.transB;
   int64_t apart = areColumns ? 1 : ld, step = areColumns ? ld : 1;
   switch (gemm.dtype) {
   case DType::F64:
-    return sumVectors<double, double>(data, g.numBiasGradients(), g.k, apart, step, sums);
+    return sumVectors<double, double>(data, g.numBiasGradients(), terms, apart, step, sums);
   case DType::BF16:
-    return sumVectors<BFloat16, float>(data, g.numBiasGradients(), g.k, apart, step, sums);
+    return sumVectors<BFloat16, float>(data, g.numBiasGradients(), terms, apart, step, sums);
   case DType::F16:
-    return sumVectors<Float16, float>(data, g.numBiasGradients(), g.k, apart, step, sums);
+    return sumVectors<Float16, float>(data, g.numBiasGradients(), terms, apart, step, sums);
   default:
-    return sumVectors<float, float>(data, g.numBiasGradients(), g.k, apart, step, sums);
+    return sumVectors<float, float>(data, g.numBiasGradients(), terms, apart, step, sums);
   }
 }

@@ -55,7 +55,8 @@ public:
 
 } // namespace
 
-/// GEMMs here add, in f32; whatever else a plan asks of them is another target's.
+/// GEMMs here add, in f32, and take the gradient of gelu_tanh, but not of f64; whatever else a plan asks of them is
+/// another target's.
 Status HostBackend::checkPlan(const Artifact &artifact) const {
   const Plan &plan = artifact.plan;
   for (const Command &command : plan.commands) {
@@ -65,6 +66,8 @@ Status HostBackend::checkPlan(const Artifact &artifact) const {
     const GemmShape &shape = gemm->shape;
     bool adds = shape.bias >= 0 || shape.residual >= 0;
     if (shape.activation == Activation::None && (!adds || gemm->dtype == DType::F32))
+      continue;
+    if (shape.readsPreActivation() && gemm->dtype != DType::F64)
       continue;
     Status status =
         Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" + command.describe() +

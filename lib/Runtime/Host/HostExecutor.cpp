@@ -283,16 +283,22 @@ static Epilogue epilogueOf(const GemmShape &gemm, void *const *pointers) {
   return {pointerTo(gemm.bias), pointerTo(gemm.residual), gemm.ldc, gemm.strideC};
 }
 
+static void runGemmCommand(const GemmCommand &gemm, void *const *pointers, WorkerPool &pool) {
+  const GemmShape &g = gemm.shape;
+  if (g.readsPreActivation())
+    runGemmGeluBackward(gemm, pointers[0], pointers[1], pointers[g.preActivation], pointers[2], pool);
+  else
+    runGemm(gemm, pointers[0], pointers[1], pointers[2], epilogueOf(g, pointers), pool);
+  if (g.biasGradient >= 0)
+    runBiasGradient(gemm, pointers[0], pointers[1], pointers[2], pointers[g.biasGradient]);
+}
+
 Status HostExecutor::runCommand(Rank &rank, size_t stream, const ResolvedCommand &item, uint64_t step) {
   const Command &command = *item.command;
   WorkerPool &pool = stream == 0 ? *rank.pool : *rank.inlinePool;
   return command.visit([&](const KernelCommand &kernel) { return runKernel(rank, item, kernel, pool); },
                        [&](const GemmCommand &gemm) {
-                         runGemm(gemm, item.pointers[0], item.pointers[1], item.pointers[2],
-                                 epilogueOf(gemm.shape, item.pointers), pool);
-                         if (gemm.shape.biasGradient >= 0)
-                           runBiasGradient(gemm, item.pointers[0], item.pointers[1],
-                                           item.pointers[gemm.shape.biasGradient]);
+                         runGemmCommand(gemm, item.pointers, pool);
                          return Status::success();
                        },
                        [&](const CollectiveCommand &) {

@@ -61,7 +61,7 @@ void FiniteWatch::look(int32_t id, int64_t rank, void *const *pointers) {
                      gemm.dtype, shape.n, id, rank);
         };
         lookAtRows(pointers[2]);
-        if (shape.preActivation >= 0)
+        if (shape.preActivation >= 0 && !shape.readsPreActivation())
           lookAtRows(pointers[shape.preActivation]);
         if (shape.biasGradient >= 0)
           lookAt(pointers[shape.biasGradient], gemm.dtype, shape.numBiasGradients(), id, rank);

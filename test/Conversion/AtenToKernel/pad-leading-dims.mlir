@@ -65,6 +65,12 @@ func.func @step(%x: tensor<4x16xf32> {spmd.arg = #spmd.batch<"x", dim = none>}, 
   %t, %pre = kernel.gemm m 4 n 7 k 16 a(%x ld 16 : tensor<4x16xf32>) b(%w ld 16 trans : tensor<7x16xf32>)
       bias(%bias : tensor<7xf32>) residual(%s : tensor<4x7xf32>) activation relu
       -> tensor<4x7xf32>, pre_activation tensor<4x7xf32>
+  // So does what a gradient is taken at.
+  // CHECK: %[[U:.*]] = kernel.gemm m 4 n 7 k 16 {{.*}} activation gelu_tanh_backward pre_activation(%[[S]] : tensor<4x8xf32>) ldc 8 -> tensor<4x8xf32>
+  // CHECK: kernel.gemm m 4 n 16 k 7 a(%[[U]] ld 8 : tensor<4x8xf32>)
+  %ds = kernel.gemm m 4 n 7 k 16 a(%x ld 16 : tensor<4x16xf32>) b(%w ld 16 trans : tensor<7x16xf32>)
+      activation gelu_tanh_backward pre_activation(%s : tensor<4x7xf32>) -> tensor<4x7xf32>
+  %dsw = kernel.gemm m 4 n 16 k 7 a(%ds ld 7 : tensor<4x7xf32>) b(%w ld 16 : tensor<7x16xf32>) -> tensor<4x16xf32>
   // CHECK: kernel.cluster dims [4, 7] parallel 0
   // CHECK-NEXT: ins(%{{.*}} = %[[T]] at (d0, d1) -> (d0 * 8 + d1) : tensor<4x8xf32>,
   // CHECK-NEXT: %{{.*}} = %[[PRE]] at (d0, d1) -> (d0 * 8 + d1) : tensor<4x8xf32>,
@@ -110,4 +116,14 @@ func.func @widths(%x: tensor<4x16xbf16>, %w: tensor<2051x16xbf16>) -> (tensor<4x
     kernel.yield %8 : bf16
   }
   return %1, %3, %5, %7 : tensor<4x16xbf16>, tensor<3x16xbf16>, tensor<1x16xbf16>, tensor<28xbf16>
+}
+
+// An argument that a gradient is taken at lies as it does, and so the gradient does.
+// CHECK-LABEL: func.func @gradient_at_an_argument
+func.func @gradient_at_an_argument(%x: tensor<4x16xf32>, %w: tensor<7x16xf32>, %h: tensor<4x7xf32>) -> tensor<4x16xf32> {
+  // CHECK: kernel.gemm m 4 n 7 k 16 {{.*}} pre_activation(%arg2 : tensor<4x7xf32>) -> tensor<4x7xf32>
+  %0 = kernel.gemm m 4 n 7 k 16 a(%x ld 16 : tensor<4x16xf32>) b(%w ld 16 trans : tensor<7x16xf32>)
+      activation gelu_tanh_backward pre_activation(%h : tensor<4x7xf32>) -> tensor<4x7xf32>
+  %1 = kernel.gemm m 4 n 16 k 7 a(%0 ld 7 : tensor<4x7xf32>) b(%w ld 16 : tensor<7x16xf32>) -> tensor<4x16xf32>
+  return %1 : tensor<4x16xf32>
 }

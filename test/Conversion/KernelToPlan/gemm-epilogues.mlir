@@ -13,6 +13,8 @@
 // CHECK-SAME: beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 residual r @[[Y]][0 : 96] activation gelu_tanh pre_activation w @[[H:.*]][0 : 96] on compute
 // CHECK-NEXT: plan.gemm(r @[[Z]][0 : 96], r @[[X]][0 : 128], w @{{.*}}[0 : 192]) m 6 n 8 k 4 ld(6, 8, 8) trans_a
 // CHECK-SAME: : f32 bias_gradient_of a w @[[G:.*]][0 : 24] on compute
+// CHECK-NEXT: plan.gemm({{.*}}, w @[[D:.*]][0 : 96])
+// CHECK-SAME: : f32 activation gelu_tanh_backward pre_activation r @[[H]][0 : 96] bias_gradient_of c w @{{.*}}[0 : 24] on compute
 // CHECK-NEXT: plan.kernel @k0(r @[[Y]][0 : 96], r @[[Z]][0 : 96], r @[[H]][0 : 96]
 
 // JSON: "op":"gemm"
@@ -26,6 +28,8 @@
 
 // JSON-NEXT: "op":"gemm"
 // JSON-SAME: "bias_gradient_of":"a","bias_gradient":{"buffer":{{[0-9]+}},"offset":0,"bytes":24,"access":"w"},"loc"
+// JSON-NEXT: "op":"gemm"
+// JSON-SAME: "activation":"gelu_tanh_backward","pre_activation":{"buffer":6,"offset":0,"bytes":96,"access":"r"},"bias_gradient_of":"c","bias_gradient":{"buffer":{{[0-9]+}},"offset":0,"bytes":24,"access":"w"},"loc"
 
 // A library's workspace is alive while its product is, so that the three share their bytes.
 
@@ -51,6 +55,9 @@ module attributes {spmd.step = {name = "epilogues"}} {
         residual(%1 : tensor<4x6xf32>) activation gelu_tanh -> tensor<4x6xf32>, pre_activation tensor<4x6xf32>
     %dw, %db = kernel.gemm m 6 n 8 k 4 a(%2 ld 6 trans : tensor<4x6xf32>) b(%x ld 8 : tensor<4x8xf32>)
         bias_gradient_of a -> tensor<6x8xf32>, bias_gradient tensor<6xf32>
+    %dh, %dc = kernel.gemm m 4 n 6 k 8 a(%x ld 8 : tensor<4x8xf32>) b(%w ld 8 trans : tensor<6x8xf32>)
+        activation gelu_tanh_backward pre_activation(%3 : tensor<4x6xf32>) bias_gradient_of c
+        -> tensor<4x6xf32>, bias_gradient tensor<6xf32>
     %4 = kernel.cluster dims [24] parallel 0
         ins(%p = %1 at (d0) -> (d0) : tensor<4x6xf32>, %q = %2 at (d0) -> (d0) : tensor<4x6xf32>,
             %s = %3 at (d0) -> (d0) : tensor<4x6xf32>)

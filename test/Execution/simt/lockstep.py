@@ -155,7 +155,8 @@ class Step:
 
     def multiply(self, command):
         """C = A B, or C + A B; with its epilogue."""
-        assert command["dtype"] == "f32" and "activation" not in command
+        is_gradient = command.get("activation") == "gelu_tanh_backward"
+        assert command["dtype"] == "f32" and ("activation" not in command or is_gradient)
 
         def matrices(name, rows, columns, is_transposed):
             rows, columns = (columns, rows) if is_transposed else (rows, columns)
@@ -172,10 +173,16 @@ class Step:
         if "residual" in command:
             residual = self.find(command["residual"]).view(np.float32)
             product = product + np.lib.stride_tricks.as_strided(residual, c.shape, c.strides)
+        if is_gradient:
+            saved = self.find(command["pre_activation"]).view(np.float32)
+            x = np.lib.stride_tricks.as_strided(saved, c.shape, c.strides).astype(np.float64)
+            tanh = np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))
+            slope = x * (1 - tanh**2) * math.sqrt(2 / math.pi) * (1 + 3 * 0.044715 * x**2)
+            product = (product * (0.5 * (1 + tanh + slope))).astype(np.float32)
         c[...] = product + (c if command["beta"] else 0)
         if of := command.get("bias_gradient_of"):
-            summed = matrices("a", m, k, command["trans_a"]).sum(2) if of == "a" else matrices(
-                "b", k, n, command["trans_b"]).sum(1)
+            summed = matrices("a", m, k, command["trans_a"]).sum(2) if of == "a" else (
+                c if of == "c" else matrices("b", k, n, command["trans_b"])).sum(1)
             self.find(command["bias_gradient"]).view(np.float32)[:] = summed[0]
 
 

@@ -42,7 +42,8 @@ _STYLES = {"plain": 10, "zero first": 2, "zeros": 1, "chunks": 3, "two backwards
 _MODES = {"replicate": 5, "shard_grad_op": 1, "shard_optimizer": 1, "default": 1}
 # How rows of matrices are padded, and what GEMMs take over: all that a library of some target has.
 _ALIGNMENTS = (1, 32, 64, 128)
-_EPILOGUES = ("none", "bias,residual,relu,gelu,gelu_tanh", "bias,residual,relu,gelu_tanh,bias_gradient", "bias_gradient")
+_EPILOGUES = ("none", "bias,residual,relu,gelu,gelu_tanh", "bias,residual,relu,gelu_tanh,bias_gradient", "bias_gradient",
+              "bias,residual,relu,gelu_tanh,gelu_tanh_backward,bias_gradient", "bias,gelu_tanh_backward")
 
 
 def generate(seed: int) -> Program:

@@ -145,7 +145,7 @@ func.func @gemm_bias_gradient_of_nothing(%a: tensor<4x16xf32>) -> tensor<4x4xf32
 // -----
 
 func.func @gemm_bias_gradient_and_activation(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
-  // expected-error @below {{has a bias_gradient, which is for a batch of 1 without bias and activation}}
+  // expected-error @below {{has a bias_gradient, which is for a batch of 1, of a and b without bias and activation, of c with gelu_tanh_backward}}
   %0, %1 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
       activation relu bias_gradient_of a -> tensor<4x4xf32>, bias_gradient tensor<4xf32>
   return %0 : tensor<4x4xf32>
@@ -158,6 +158,62 @@ func.func @gemm_bias_gradient_of_other(%a: tensor<6x16xf32>, %b: tensor<4x16xf32
   %0, %1 = kernel.gemm m 6 n 4 k 16 a(%a ld 16 : tensor<6x16xf32>) b(%b ld 16 trans : tensor<4x16xf32>)
       bias_gradient_of a -> tensor<6x4xf32>, bias_gradient tensor<4xf32>
   return %0 : tensor<6x4xf32>
+}
+
+// -----
+
+func.func @gemm_bias_gradient_of_result(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has a bias_gradient, which is for a batch of 1, of a and b without bias and activation, of c with gelu_tanh_backward}}
+  %0, %1 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      bias_gradient_of c -> tensor<4x4xf32>, bias_gradient tensor<4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_bias_gradient_of_operand(%a: tensor<4x16xf32>, %h: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has a bias_gradient, which is for a batch of 1, of a and b without bias and activation, of c with gelu_tanh_backward}}
+  %0, %1 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      activation gelu_tanh_backward pre_activation(%h : tensor<4x4xf32>) bias_gradient_of a
+      -> tensor<4x4xf32>, bias_gradient tensor<4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_gelu_backward_of_nothing(%a: tensor<4x16xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has one of gelu_tanh_backward and an operand pre_activation without the other}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      activation gelu_tanh_backward -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_gelu_at_something(%a: tensor<4x16xf32>, %h: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has one of gelu_tanh_backward and an operand pre_activation without the other}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      activation gelu_tanh pre_activation(%h : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_gelu_backward_elements(%a: tensor<4x16xf32>, %h: tensor<4xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{pre_activation 'tensor<4xf32>' must have 16 elements}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      activation gelu_tanh_backward pre_activation(%h : tensor<4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+func.func @gemm_gelu_backward_of_sum(%a: tensor<4x16xf32>, %h: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // expected-error @below {{has gelu_tanh_backward, which is without bias, residual and a result pre_activation}}
+  %0 = kernel.gemm m 4 n 4 k 16 a(%a ld 16 : tensor<4x16xf32>) b(%a ld 16 trans : tensor<4x16xf32>)
+      residual(%h : tensor<4x4xf32>) activation gelu_tanh_backward pre_activation(%h : tensor<4x4xf32>)
+      -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
 }
 
 // -----

@@ -109,6 +109,19 @@ func.func @epilogue(%a: tensor<4x16xf32>, %b: tensor<16x16xf32>, %bias: tensor<8
   return %0, %1, %2 : tensor<4x8xf32>, tensor<32xf32>, tensor<4x8xf32>
 }
 
+// CHECK-LABEL: @gelu_backward
+// CHECK: kernel.gemm m 4 n 8 k 16 batch 2 a({{.*}}) b({{.*}}) activation gelu_tanh_backward pre_activation(%{{.*}} : tensor<2x4x8xf32>) -> tensor<64xf32>
+// CHECK: kernel.gemm m 4 n 8 k 16 {{.*}} activation gelu_tanh_backward pre_activation(%{{.*}} : tensor<4x10xf32>) bias_gradient_of c ldc 10 {spmd.segment = 1 : i64} -> tensor<4x10xf32>, bias_gradient tensor<8xf32>
+func.func @gelu_backward(%a: tensor<2x4x16xf32>, %b: tensor<16x8xf32>, %h: tensor<2x4x8xf32>, %i: tensor<4x10xf32>)
+    -> (tensor<64xf32>, tensor<4x10xf32>, tensor<8xf32>) {
+  %0 = kernel.gemm m 4 n 8 k 16 batch 2 a(%a ld 16 stride 64 : tensor<2x4x16xf32>) b(%b ld 8 : tensor<16x8xf32>)
+      activation gelu_tanh_backward pre_activation(%h : tensor<2x4x8xf32>) -> tensor<64xf32>
+  %1, %2 = kernel.gemm m 4 n 8 k 16 a(%a ld 16 : tensor<2x4x16xf32>) b(%b ld 8 : tensor<16x8xf32>)
+      activation gelu_tanh_backward pre_activation(%i : tensor<4x10xf32>) bias_gradient_of c ldc 10
+      {spmd.segment = 1 : i64} -> tensor<4x10xf32>, bias_gradient tensor<8xf32>
+  return %0, %1, %2 : tensor<64xf32>, tensor<4x10xf32>, tensor<8xf32>
+}
+
 // CHECK-LABEL: @bias_gradient
 // CHECK: kernel.gemm m 6 n 4 k 8 a({{.*}} trans : tensor<8x6xbf16>) b({{.*}}) bias_gradient_of a {spmd.segment = 1 : i64} -> tensor<6x4xbf16>, bias_gradient tensor<6xbf16>
 // CHECK: kernel.gemm m 6 n 4 k 8 {{.*}} residual(%{{.*}} : tensor<6x4xbf16>) bias_gradient_of b -> tensor<6x4xbf16>, bias_gradient tensor<1x4xbf16>

@@ -332,3 +332,53 @@ plan.dataflow {
   // expected-error @+1 {{attribute 'what' failed to satisfy constraint: what a command computes}}
   plan.compute "fill"() : () -> !plan.bytes<4>
 }
+
+// -----
+
+// A gradient is taken somewhere.
+plan.program @p ranks 1 state 0 transient 4096 lower_bound 4096 peak {} {
+  plan.buffer @b io at 0 bytes 4096 "x"
+  // expected-error @+1 {{has gelu_tanh_backward, but no pre_activation}}
+  %0 = plan.gemm(r @b[0 : 256], r @b[256 : 256], w @b[512 : 256]) m 8 n 8 k 8 ld(8, 8, 8) beta 0.000000e+00 batch 1
+      strides(0, 0, 0) : f32 activation gelu_tanh_backward on compute
+}
+
+// -----
+
+// Where it is taken is read.
+plan.program @p ranks 1 state 0 transient 4096 lower_bound 4096 peak {} {
+  plan.buffer @b io at 0 bytes 4096 "x"
+  // expected-error @+1 {{has a pre_activation that is not read}}
+  %0 = plan.gemm(r @b[0 : 256], r @b[256 : 256], w @b[512 : 256]) m 8 n 8 k 8 ld(8, 8, 8) beta 0.000000e+00 batch 1
+      strides(0, 0, 0) : f32 activation gelu_tanh_backward pre_activation w @b[1024 : 256] on compute
+}
+
+// -----
+
+// What an activation is applied to is written.
+plan.program @p ranks 1 state 0 transient 4096 lower_bound 4096 peak {} {
+  plan.buffer @b io at 0 bytes 4096 "x"
+  // expected-error @+1 {{has a pre_activation that is read}}
+  %0 = plan.gemm(r @b[0 : 256], r @b[256 : 256], w @b[512 : 256]) m 8 n 8 k 8 ld(8, 8, 8) beta 0.000000e+00 batch 1
+      strides(0, 0, 0) : f32 activation gelu_tanh pre_activation r @b[1024 : 256] on compute
+}
+
+// -----
+
+// No library has a gradient of a sum.
+plan.program @p ranks 1 state 0 transient 4096 lower_bound 4096 peak {} {
+  plan.buffer @b io at 0 bytes 4096 "x"
+  // expected-error @+1 {{has gelu_tanh_backward, which is without bias, residual and beta}}
+  %0 = plan.gemm(r @b[0 : 256], r @b[256 : 256], w @b[512 : 256]) m 8 n 8 k 8 ld(8, 8, 8) beta 0.000000e+00 batch 1
+      strides(0, 0, 0) : f32 bias r @b[2048 : 32] activation gelu_tanh_backward pre_activation r @b[1024 : 256] on compute
+}
+
+// -----
+
+// Sums of the result are those of a gradient.
+plan.program @p ranks 1 state 0 transient 4096 lower_bound 4096 peak {} {
+  plan.buffer @b io at 0 bytes 4096 "x"
+  // expected-error @+1 {{has a bias_gradient, which is for one GEMM, of a and b without bias and activation, of c with gelu_tanh_backward}}
+  %0 = plan.gemm(r @b[0 : 256], r @b[256 : 256], w @b[512 : 256]) m 8 n 8 k 8 ld(8, 8, 8) beta 0.000000e+00 batch 1
+      strides(0, 0, 0) : f32 bias_gradient_of c w @b[2048 : 32] on compute
+}

@@ -42,6 +42,10 @@ plan.program @train_step ranks 2 state 1024 transient 4096 lower_bound 4000
   // CHECK: plan.gemm({{.*}}) m 16 n 16 k 16 ld(16, 16, 16) trans_a beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias_gradient_of a w @h[0 : 64] on compute
   %gradient = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @g[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16) trans_a
       beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 bias_gradient_of a w @h[0 : 64] on compute
+  // CHECK: plan.gemm({{.*}}) m 16 n 16 k 16 ld(16, 16, 16) beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 activation gelu_tanh_backward pre_activation r @y[0 : 1024] bias_gradient_of c w @h[0 : 64] on compute
+  %dgelu = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @g[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16)
+      beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 activation gelu_tanh_backward pre_activation r @y[0 : 1024]
+      bias_gradient_of c w @h[0 : 64] on compute
   // CHECK: plan.gemm({{.*}}) m 16 n 16 k 16 ld(16, 16, 16) beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 workspace w @s[0 : 1024] on compute
   %library = plan.gemm(r @x[0 : 1024], r @w[0 : 1024], w @y[0 : 1024]) m 16 n 16 k 16 ld(16, 16, 16)
       beta 0.000000e+00 batch 1 strides(0, 0, 0) : f32 workspace w @s[0 : 1024] on compute

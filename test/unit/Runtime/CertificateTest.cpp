@@ -132,6 +132,34 @@ TEST_F(Certificate, Rule2GemmPreActivationOverItsResult) {
   expectError(2, "operands overlap");
 }
 
+/// Makes the first GEMM one that takes the gradient of gelu at what it reads itself.
+static Ref &addPreActivation(Command &gemm) {
+  GemmShape &shape = gemm.as<GemmCommand>()->shape;
+  shape.activation = Activation::GeluTanhBackward;
+  shape.preActivation = static_cast<int32_t>(gemm.refs.size());
+  gemm.refs.push_back(gemm.refs[0]);
+  return gemm.refs.back();
+}
+
+TEST_F(Certificate, Rule2GemmGradientAtLess) {
+  addPreActivation(of<GemmCommand>()).bytes = 4;
+  expectError(2, "matrix pre_activation needs");
+}
+
+TEST_F(Certificate, Rule2GemmGradientAtItsResult) {
+  Command &gemm = of<GemmCommand>();
+  Ref &at = addPreActivation(gemm);
+  at = gemm.refs[2];
+  at.access = Access::Read;
+  expectError(2, "operands overlap");
+}
+
+// What it is taken at is an operand: the compiled step has a GEMM with two.
+TEST_F(Certificate, Rule8GemmGradient) {
+  addPreActivation(of<GemmCommand>());
+  expectError(8, "gelu_tanh_backward pre_activation'");
+}
+
 TEST_F(Certificate, Rule2GemmBiasGradient) {
   Command &gemm = of<GemmCommand>();
   GemmShape &shape = gemm.as<GemmCommand>()->shape;
@@ -335,6 +363,26 @@ TEST_F(Certificate, Rule5MissingWaitBeforeAGatheredRead) {
   remove(waitOn("compute", 1));
   expectError(5, "is not ordered with command 1 (all_gather of fc at "
                  "train.py:101)");
+}
+
+// The GEMM takes the gradient of gelu at what an all_gather brings.
+TEST_F(Certificate, Rule5MissingWaitBeforeAGradient) {
+  manifest.values.reset();
+  Command &gemm = kernel("embed"); // between the waits for both gathers
+  Ref gathered = gemm.refs[1], out = gemm.refs[2];
+  gathered.bytes = out.bytes;
+  GemmCommand row;
+  row.shape.m = row.shape.k = row.shape.lda = 1;
+  row.shape.n = row.shape.ldb = row.shape.ldc = out.bytes / sizeOf(DType::F32);
+  row.shape.activation = Activation::GeluTanhBackward;
+  row.shape.preActivation = 3;
+  gemm.refs = {gathered, gathered, out, gathered};
+  gemm.action = row;
+  Status status = checkCertificate(manifest, plan);
+  EXPECT_TRUE(status.ok()) << status.message;
+  gemm.refs[3].buffer = of(CollectiveKind::AllGather, 1).refs[1].buffer;
+  gemm.refs[3].offset = 0;
+  expectError(5, "is not ordered with command 1 (all_gather of fc at train.py:101)");
 }
 
 TEST_F(Certificate, Rule5MissingWaitBeforeACollective) {

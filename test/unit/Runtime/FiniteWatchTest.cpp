@@ -56,6 +56,18 @@ TEST_F(FiniteWatchOfRows, WhatAGemmGivesBesides) {
   }
 }
 
+TEST_F(FiniteWatchOfRows, WhatAGemmReadsIsAnothers) {
+  std::array<float, 8> other = {kNan, kNan, kNan, kNan, kNan, kNan, kNan, kNan};
+  Command &command = plan.commands[1];
+  command.refs.push_back({0, 0, {}, 32, Access::Read});
+  GemmShape &shape = command.as<GemmCommand>()->shape;
+  shape.preActivation = 3, shape.activation = Activation::GeluTanhBackward;
+  FiniteWatch watch(plan);
+  std::array<void *, 4> pointers = {rows.data(), rows.data(), rows.data(), other.data()};
+  watch.look(1, 0, pointers.data());
+  EXPECT_TRUE(watch.describe().ok());
+}
+
 TEST_F(FiniteWatchOfRows, ElementsAreLookedAt) {
   expectContains(look(0, "k0 1 r:f32:32 w:f32:32\n"), "the first nan is of command 0");
   rows[6] = std::numeric_limits<float>::infinity();

@@ -39,6 +39,16 @@ TEST(Plan, NamesTheBadPlace) {
   expectContains(errorOf("\"access\": \"rw\"", "\"access\": \"wr\""), "/access: expected r, w or rw, found 'wr'");
   expectContains(errorOf("\"norm2\"", "\"norm3\""), "/kinds/0: expected sum, max, min or norm2, found 'norm3'");
   expectContains(errorOf("\"beta\": 0.0", "\"beta\": 0.5"), "/beta: ");
+  std::string gradient = "\"activation\": \"gelu_tanh_backward\"";
+  expectContains(errorOf("\"beta\": 0.0", "\"beta\": 0.0, " + gradient),
+                 "expected pre_activation, where the gradient of the activation is taken");
+  gradient += R"(, "pre_activation": {"buffer": 0, "offset": 0, "bytes": 4, "access": "r"})";
+  expectContains(errorOf("\"beta\": 0.0", "\"beta\": 1.0, " + gradient),
+                 "/activation: is without bias, residual and beta");
+  gradient += R"(, "bias_gradient": {"buffer": 0, "offset": 0, "bytes": 4, "access": "w"}, "bias_gradient_of": "a")";
+  expectContains(
+      errorOf("\"beta\": 0.0", "\"beta\": 0.0, " + gradient),
+      "/bias_gradient: is for one GEMM, of a and b without bias and activation, of c with gelu_tanh_backward");
   expectContains(errorOf("\"id\": 3", "\"id\": 4"), "/buffers/3/id: expected the position 3, found 4");
   expectContains(errorOf("\"grain\": 1", "\"grain\": 0"), "/grain: expected at least 1");
   expectContains(errorOf("\"k\": 6", "\"k\": 0"), "/k: expected at least 1, found 0");

@@ -62,7 +62,7 @@ def ConvertAtenToKernelPass
 }
 
 def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp"> {
-  let summary = "lets GEMMs add biases and sums, apply activations, and give gradients of biases";
+  let summary = "lets GEMMs add biases and sums, apply activations and the gradient of gelu, and give gradients of biases";
   let description = [{
     Definition: where all readers of a GEMM add the same bias, then the same tensor of the GEMM's size, then apply
     the same activation to it, `kernel.gemm` does that instead. Readers take the result, or `pre_activation`, what the
@@ -75,7 +75,12 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
     `bias_gradient` is of all GEMMs but those of f64: where clusters, in one step or in several, sum the columns of the
     operand that a GEMM contracts by its rows, and all that reads the sums can come later, the GEMM gives them as
     `bias_gradient`. They are added in f32 as the clusters did, in the library's order; where the GEMM is of a narrower
-    type, they are rounded once, and only where their readers round them so. Errors: an unknown name (lists the known ones).
+    type, they are rounded once, and only where their readers round them so. `gelu_tanh_backward` is of these GEMMs, too:
+    where clusters, and nothing else, read a GEMM and multiply it by the derivative of gelu by tanh at the same matrix, with
+    rows of a multiple of 8 elements, the GEMM does so and reads the matrix. If that is a GEMM whose readers all add
+    the same bias, and in no memory with it, that GEMM adds the bias (if it may: `bias`, `dtypes`); a parameter that was
+    gathered once more for the backward is the same. `bias_gradient` is then, first, of that GEMM's result. Errors: an
+    unknown name (lists the known ones).
 
     Only what pays: clusters then move at least one matrix less, and all together, the GEMM's own operands included,
     no more bytes than before. So a bias alone is left to a cluster that reads the GEMM anyway. Only tensors that are
@@ -107,9 +112,9 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
   }];
   let options = [
     Option<"epilogues", "epilogues", "std::string", "\"bias,residual\"",
-           "what the library has, of bias, residual, relu, gelu, gelu_tanh and bias_gradient; or none">,
+           "what the library has, of bias, residual, relu, gelu, gelu_tanh, gelu_tanh_backward and bias_gradient; or none">,
     Option<"dtypes", "dtypes", "std::string", "\"f32,bf16\"",
-           "element types of the GEMMs that it has this for, bias_gradient aside, of f32, f64 and bf16">,
+           "element types of the GEMMs that it has this for, gelu_tanh_backward and bias_gradient aside, of f32, f64 and bf16">,
   ];
   let dependentDialects = ["::spmd::kernel::KernelDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

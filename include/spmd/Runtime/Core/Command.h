@@ -132,7 +132,7 @@ const char *nameOf(Activation activation);
 /// The activation of this name, None aside; nothing when there is none.
 std::optional<Activation> parseActivation(std::string_view name);
 
-/// One of the matrices that a GEMM multiplies, or none.
+/// One of the matrices of a GEMM, or none.
 enum class GemmOperand {
   None,
 #define SPMD_GEMM_OPERAND(NAME, TEXT) NAME,
@@ -157,20 +157,22 @@ struct GemmSizes {
   int64_t batch = 1;
   int64_t strideA = 0, strideB = 0, strideC = 0;
   Activation activation = Activation::None;
-  /// The operand, m x k or k x n, that is also summed over k.
+  /// A or B, which are also summed over k, or C, whose rows are.
   GemmOperand biasGradientOf = GemmOperand::None;
 
-  /// The sums: one for each row of A, or for each column of B.
+  /// The sums: one for each row of A, or for each column of B or C.
   int64_t numBiasGradients() const { return biasGradientOf == GemmOperand::A ? m : n; }
+  /// Whether what the activation was applied to is an operand: the activation's gradient is taken there.
+  bool readsPreActivation() const { return activation == Activation::GeluTanhBackward; }
 };
 
-/// C = activation(A·B + bias (+ C when beta is 1) + residual).
+/// C = activation(A·B + bias (+ C when beta is 1) + residual), or C = A·B · activation'(preActivation).
 struct GemmShape : GemmSizes {
   double beta = 0;
   // Which of the command's references is what else the epilogue takes; -1: none.
   int32_t bias = -1;          ///< an element per column
   int32_t residual = -1;      ///< lies as C does, elsewhere
-  int32_t preActivation = -1; ///< written: what the activation is applied to
+  int32_t preActivation = -1; ///< what the activation is applied to: written, but of a gradient read; lies as C does
   int32_t biasGradient = -1;  ///< written: the sums of `biasGradientOf`, one beside the other
   int32_t workspace = -1;     ///< written, with nothing that anybody reads: what a library may use meanwhile
 };

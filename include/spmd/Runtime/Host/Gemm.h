@@ -18,9 +18,14 @@ inline void runGemm(const GemmCommand &gemm, const void *a, const void *b, void 
   runGemm(gemm, a, b, c, Epilogue(), pool);
 }
 
-/// Sums the operand of which the gemm gives the bias gradient over k, in the order of k: in f32 (of f64 in f64),
-/// rounded once.
-void runBiasGradient(const GemmCommand &gemm, const void *a, const void *b, void *sums);
+/// The same with activation gelu_tanh_backward (f32, bf16 or f16), in f32 and rounded once. `preActivation` lies as C
+/// does.
+void runGemmGeluBackward(const GemmCommand &gemm, const void *a, const void *b, const void *preActivation, void *c,
+                         WorkerPool &pool);
+
+/// Sums the matrix of which the gemm gives the bias gradient, an operand over k or the result over its rows, in their
+/// order: in f32 (of f64 in f64), rounded once.
+void runBiasGradient(const GemmCommand &gemm, const void *a, const void *b, const void *c, void *sums);
 
 /// Gives the calling thread what GEMMs of `dtype` need, so that its first one
 /// does not allocate.

@@ -176,22 +176,37 @@ static bool canBeRead(BiasGradient &gradient, GemmOp gemm, Type type) {
   return true;
 }
 
+/// A matrix of a GEMM whose columns it could sum.
+struct Summed {
+  GemmOperand operand;
+  Value value;
+  int64_t columns;
+};
+
+static SmallVector<Summed, 2> findSummed(GemmOp gemm) {
+  SmallVector<Summed, 2> matrices;
+  auto add = [&](GemmOperand operand, Value value, bool hasRows, int64_t rows, int64_t columns, int64_t offset,
+                 int64_t ld) {
+    if (hasRows && offset == 0 && ld == columns && getNumElements(value.getType()) == rows * columns)
+      matrices.push_back({operand, value, columns});
+  };
+  if (gemm.isGeluTanhBackward()) {
+    add(GemmOperand::C, gemm.getResult(), true, gemm.getM(), gemm.getN(), 0, gemm.getResultLd());
+    return matrices;
+  }
+  add(GemmOperand::A, gemm.getA(), gemm.getTransA(), gemm.getK(), gemm.getM(), gemm.getAOffset(), gemm.getLda());
+  add(GemmOperand::B, gemm.getB(), !gemm.getTransB(), gemm.getK(), gemm.getN(), gemm.getBOffset(), gemm.getLdb());
+  return matrices;
+}
+
 std::optional<BiasGradient> findBiasGradient(GemmOp gemm) {
   Type type = getElementTypeOrSelf(gemm.getResult().getType());
-  if (type.isF64() || gemm.getBatch() != 1 || gemm.getBias() || gemm.getActivation() || gemm.getBiasGradient())
+  bool isPlain = !gemm.getBias() && (!gemm.getActivation() || gemm.isGeluTanhBackward());
+  if (type.isF64() || gemm.getBatch() != 1 || !isPlain || gemm.getBiasGradient())
     return std::nullopt;
-  int64_t k = gemm.getK();
-  for (GemmOperand of : {GemmOperand::A, GemmOperand::B}) {
-    bool isOfA = of == GemmOperand::A;
-    Value matrix = isOfA ? gemm.getA() : gemm.getB();
-    int64_t columns = isOfA ? gemm.getM() : gemm.getN();
-    bool hasRows = isOfA ? gemm.getTransA() : !gemm.getTransB();
-    if (!hasRows || (isOfA ? gemm.getAOffset() : gemm.getBOffset()) != 0 ||
-        static_cast<int64_t>(isOfA ? gemm.getLda() : gemm.getLdb()) != columns ||
-        getNumElements(matrix.getType()) != k * columns)
-      continue;
+  for (auto [operand, matrix, columns] : findSummed(gemm)) {
     for (OpResult sum : findSums(matrix, columns, type)) {
-      BiasGradient gradient{of, {sum}, {}, {}};
+      BiasGradient gradient{operand, {sum}, {}, {}};
       // Partial sums have one reader, which sums them.
       while (getNumElements(gradient.chain.back().getType()) != columns && gradient.chain.back().hasOneUse()) {
         SmallVector<OpResult> next = findSums(gradient.chain.back(), columns, type);
@@ -216,12 +231,12 @@ GemmOp giveBiasGradient(GemmOp gemm, const BiasGradient &gradient, int64_t &save
   auto shape = cast<RankedTensorType>(
       gradient.roundings.empty() ? sums.getType() : ClusterOp(gradient.roundings.front()).getResult(0).getType());
   OpBuilder builder(gemm);
-  auto fused = GemmOp::create(
-      builder, gemm.getLoc(), gemm.getResult().getType(), /*pre_activation=*/Type(), shape.clone(element), gemm.getA(),
-      gemm.getB(), gemm.getResidual(), /*bias=*/Value(), gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
-      gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(), gemm.getBOffset(),
-      gemm.getLdb(), gemm.getBStride(), ActivationAttr(), GemmOperandAttr::get(gemm.getContext(), gradient.of),
-      gemm.getLdcAttr());
+  auto fused = GemmOp::create(builder, gemm.getLoc(), gemm.getResult().getType(), /*pre_activation=*/Type(),
+                              shape.clone(element), gemm.getA(), gemm.getB(), gemm.getResidual(), /*bias=*/Value(),
+                              gemm.getSavedPreActivation(), gemm.getM(), gemm.getN(), gemm.getK(), gemm.getBatch(),
+                              gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(),
+                              gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), gemm.getActivationAttr(),
+                              GemmOperandAttr::get(gemm.getContext(), gradient.of), gemm.getLdcAttr());
   numberInBlock(fused);
   fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
   gemm.getResult().replaceAllUsesWith(fused.getResult());

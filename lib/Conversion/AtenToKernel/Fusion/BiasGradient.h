@@ -5,7 +5,8 @@
 // gradient is the sum of these rows. Clusters compute it in one step or in several: the first sums blocks of rows and
 // gives a smaller matrix, the *partial* sums, whose rows the next one sums. Every matrix of such a *chain* has the same
 // sums of columns; its last one has one row. A GEMM that reads dY as the operand that is k x columns can give the last
-// one in place of the chain, so that nobody else reads dY for it. Sums are in f32; where the GEMM is of a narrower
+// one in place of the chain, so that nobody else reads dY for it. So can the GEMM that gives dY itself, where it takes
+// the gradient of gelu on the way ([Note: gradients of gelu]). Sums are in f32; where the GEMM is of a narrower
 // type, its sums are rounded once, so whoever reads the chain's must round them to that type first.
 //
 //===----------------------------------------------------------------------===//
@@ -17,7 +18,7 @@
 
 namespace spmd::epilogue {
 
-/// Sums of an operand that clusters compute and a GEMM could give.
+/// Sums of a matrix of a GEMM that clusters compute and it could give.
 struct BiasGradient {
   kernel::GemmOperand of;
   /// The results of the chain, the sums last.

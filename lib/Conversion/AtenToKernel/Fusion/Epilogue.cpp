@@ -1,22 +1,18 @@
 //===- Epilogue.cpp - what clusters do with a GEMM ------------------------===//
 
 #include "Epilogue.h"
+#include "SameValue.h"
 
 #include "dialects/Aten/ScalarBuilder.h"
 #include "dialects/Aten/ScalarFunctions.h"
 #include "dialects/Kernel/AccessMap.h"
 #include "dialects/Kernel/Body.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace spmd::kernel;
 
 namespace spmd::epilogue {
-
-static bool isGuarded(ClusterOp cluster, unsigned operand) {
-  return llvm::is_contained(cluster.getGuarded(), static_cast<int64_t>(operand));
-}
 
 std::optional<SmallVector<Site>> findSites(Value gemm) {
   SmallVector<Site> sites;
@@ -80,7 +76,8 @@ static bool readsColumn(ClusterOp cluster, unsigned operand, unsigned matrix, in
 }
 
 /// What all sites add next, if it `fits` at each of them (a predicate of cluster, operand added, operand added to).
-static Value addStep(SmallVector<Site> &sites, function_ref<bool(ClusterOp, unsigned, unsigned)> fits) {
+static Value addStep(SmallVector<Site> &sites, bool acrossGathers,
+                     function_ref<bool(ClusterOp, unsigned, unsigned)> fits) {
   Value added;
   SmallVector<Site> next = sites;
   for (Site &site : next) {
@@ -93,10 +90,11 @@ static Value addStep(SmallVector<Site> &sites, function_ref<bool(ClusterOp, unsi
         auto [argument, sum] = *addition;
         unsigned operand = argument.getArgNumber();
         Value source = site.cluster.getInputs()[operand];
-        if ((added && source != added) || isGuarded(site.cluster, operand) ||
-            !fits(site.cluster, operand, site.operand))
+        if ((added && source != added && !(acrossGathers && isSameValue(source, added))) ||
+            isGuarded(site.cluster, operand) || !fits(site.cluster, operand, site.operand))
           return {};
-        added = source;
+        if (!added)
+          added = source;
         sums.push_back(sum);
       }
     site.values = sums;
@@ -106,35 +104,39 @@ static Value addStep(SmallVector<Site> &sites, function_ref<bool(ClusterOp, unsi
   return added;
 }
 
-Value addBias(SmallVector<Site> &sites, int64_t columns) {
-  return addStep(sites, [&](ClusterOp cluster, unsigned operand, unsigned matrix) {
+Value addBias(SmallVector<Site> &sites, int64_t columns, bool acrossGathers) {
+  return addStep(sites, acrossGathers, [&](ClusterOp cluster, unsigned operand, unsigned matrix) {
     return getNumElements(cluster.getInputs()[operand].getType()) == columns &&
            readsColumn(cluster, operand, matrix, columns);
   });
 }
 
-Value addMatrix(SmallVector<Site> &sites) {
-  return addStep(sites, [](ClusterOp cluster, unsigned operand, unsigned matrix) {
-    return getNumElements(cluster.getInputs()[operand].getType()) ==
-               getNumElements(cluster.getInputs()[matrix].getType()) &&
-           cluster.getOperandMap(operand) == cluster.getOperandMap(matrix);
-  });
+/// Whether the cluster reads both operands alike, element upon element.
+static bool readsAlike(ClusterOp cluster, unsigned operand, unsigned matrix) {
+  return getNumElements(cluster.getInputs()[operand].getType()) ==
+             getNumElements(cluster.getInputs()[matrix].getType()) &&
+         cluster.getOperandMap(operand) == cluster.getOperandMap(matrix);
 }
+
+Value addMatrix(SmallVector<Site> &sites) { return addStep(sites, /*acrossGathers=*/false, readsAlike); }
 
 //===----------------------------------------------------------------------===//
 // Activations
 //===----------------------------------------------------------------------===//
 
-/// Whether `value` is computed from `element` as `model` is from `argument`.
-static bool isSame(Value model, Value argument, Value value, Value element) {
-  if (model == argument)
-    return value == element;
+/// What the arguments of a model are in the body of a cluster.
+using Elements = llvm::SmallDenseMap<Value, Value, 2>;
+
+/// Whether `value` is computed from the elements as `model` is from its arguments. An argument that has no element gets
+/// the one that is found first.
+static bool isSame(Value model, Value value, Elements &elements) {
+  if (isa<BlockArgument>(model))
+    return model.getType() == value.getType() && elements.try_emplace(model, value).first->second == value;
   Operation *a = model.getDefiningOp(), *b = value.getDefiningOp();
   return b && a->getName() == b->getName() && a->getNumOperands() == b->getNumOperands() &&
          a->getAttrDictionary() == b->getAttrDictionary() && model.getType() == value.getType() &&
-         llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()), [&](auto pair) {
-           return isSame(std::get<0>(pair), argument, std::get<1>(pair), element);
-         });
+         llvm::all_of(llvm::zip(a->getOperands(), b->getOperands()),
+                      [&](auto pair) { return isSame(std::get<0>(pair), std::get<1>(pair), elements); });
 }
 
 bool applyActivation(SmallVector<Site> &sites, Activation activation) {
@@ -154,163 +156,77 @@ bool applyActivation(SmallVector<Site> &sites, Activation activation) {
     site.values.clear();
     for (Operation &op : *site.cluster.getBodyBlock())
       for (Value result : op.getResults())
-        if (llvm::any_of(site.preActivation, [&](Value element) { return isSame(y, argument, result, element); }))
+        if (llvm::any_of(site.preActivation, [&](Value element) {
+              Elements elements = {{argument, element}};
+              return isSame(y, result, elements);
+            }))
           site.values.push_back(result);
     found |= !site.values.empty();
   }
   return found;
 }
 
-//===----------------------------------------------------------------------===//
-// What is left
-//===----------------------------------------------------------------------===//
-
-/// Marks what the kept results are computed from; false when that is what the activation at `sites` is applied to
-/// though it `reads` the activated value there.
-static bool markLive(Remains &remains, ArrayRef<Site> sites, const DenseSet<unsigned> &readsPre) {
-  ClusterOp cluster = remains.cluster;
-  remains.operands.reset();
-  remains.operations.clear();
-  remains.replaced.clear();
-  DenseSet<Value> forbidden;
-  for (const Site &site : sites) {
-    bool readsPreActivation = readsPre.contains(site.operand);
-    for (Value value : readsPreActivation ? site.preActivation : site.values)
-      remains.replaced[value] = site.operand;
-    if (!readsPreActivation)
-      forbidden.insert(site.preActivation.begin(), site.preActivation.end());
-  }
-  SmallVector<Value> worklist;
-  for (auto [index, value] : llvm::enumerate(cluster.getBodyBlock()->getTerminator()->getOperands()))
-    if (remains.results.test(index))
-      worklist.push_back(value);
-  while (!worklist.empty()) {
-    Value value = worklist.pop_back_val();
-    if (auto it = remains.replaced.find(value); it != remains.replaced.end()) {
-      remains.operands.set(it->second);
-      continue;
-    }
-    if (forbidden.contains(value))
-      return false;
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      remains.operands.set(argument.getArgNumber());
-      continue;
-    }
-    if (remains.operations.insert(value.getDefiningOp()).second)
-      llvm::append_range(worklist, value.getDefiningOp()->getOperands());
-  }
-  return true;
+/// The operand of a site that lies as the GEMM and is `at` in its body, or that is added to there.
+static DerivativeAt findMatrix(const Site &site, Value at) {
+  ClusterOp cluster = site.cluster;
+  auto lies = [&](BlockArgument argument) {
+    unsigned operand = argument.getArgNumber();
+    return operand != site.operand && !isGuarded(cluster, operand) && readsAlike(cluster, operand, site.operand);
+  };
+  if (auto argument = dyn_cast<BlockArgument>(at))
+    return {lies(argument) ? cluster.getInputs()[argument.getArgNumber()] : Value(), false};
+  for (BlockArgument argument : cluster.getBodyBlock()->getArguments())
+    for (OpOperand &use : argument.getUses())
+      if (auto addition = getAddition(use);
+          addition && addition->second == at && lies(argument) &&
+          readsColumn(cluster, addition->first.getArgNumber(), site.operand,
+                      getNumElements(cluster.getInputs()[addition->first.getArgNumber()].getType())))
+        return {cluster.getInputs()[argument.getArgNumber()], true};
+  return {};
 }
 
-/// All of the cluster, of which nothing is marked as live yet.
-static Remains getWhole(ClusterOp cluster) {
-  Remains remains;
-  remains.cluster = cluster;
-  remains.operands.resize(cluster.getInputs().size());
-  remains.readsPreActivation.resize(cluster.getInputs().size());
-  remains.results.resize(cluster.getNumResults(), true);
-  remains.activated.resize(cluster.getNumResults());
-  remains.preActivated.resize(cluster.getNumResults());
-  return remains;
+/// Whether all that reads `element`, widened or not, are products of which all that is read is one of `ends`.
+static bool isReadFor(Value element, ArrayRef<Value> ends) {
+  return llvm::all_of(element.getUsers(), [&](Operation *user) {
+    Value result = user->getNumResults() == 1 ? user->getResult(0) : Value();
+    return result && (llvm::is_contained(ends, result) ||
+                      (isa<arith::ExtFOp, arith::MulFOp>(user) && !result.use_empty() && isReadFor(result, ends)));
+  });
 }
 
-Remains findRemains(ClusterOp cluster, unsigned unread) {
-  Remains remains = getWhole(cluster);
-  remains.results.reset(unread);
-  markLive(remains, {}, {});
-  return remains;
-}
-
-Remains findRemains(ClusterOp cluster, ArrayRef<Site> sites) {
-  Remains remains = getWhole(cluster);
-  for (auto [index, value] : llvm::enumerate(cluster.getBodyBlock()->getTerminator()->getOperands()))
-    for (const Site &site : sites) {
-      if (cluster.getResultMap(index) != cluster.getOperandMap(site.operand) ||
-          getNumElements(cluster.getResult(index).getType()) !=
-              getNumElements(cluster.getInputs()[site.operand].getType()))
-        continue;
-      if (llvm::is_contained(site.values, value))
-        remains.activated.set(index);
-      else if (llvm::is_contained(site.preActivation, value))
-        remains.preActivated.set(index);
-      else
-        continue;
-      remains.results.reset(index);
-    }
-  // Sites read the activated value where that is all they need.
-  DenseSet<unsigned> readsPre;
-  for (const Site &site : sites)
-    if (!site.preActivation.empty() && !markLive(remains, {site}, readsPre))
-      readsPre.insert(site.operand);
-  for (unsigned operand : readsPre)
-    remains.readsPreActivation.set(operand);
-  markLive(remains, sites, readsPre);
-  return remains;
-}
-
-int64_t Remains::getSavedBytes() {
-  auto getBytes = [](Type type) { return getNumElements(type) * getElementBytes(type); };
-  int64_t bytes = 0;
-  for (auto [index, input] : llvm::enumerate(cluster.getInputs()))
-    if (isErased() || !operands.test(index))
-      bytes += getBytes(input.getType());
-  for (auto [index, type] : llvm::enumerate(cluster.getResultTypes()))
-    if (!results.test(index))
-      bytes += getBytes(type);
-  return bytes;
-}
-
-void replaceCluster(const Remains &remains, Value gemm, Value result, Value preActivation) {
-  ClusterOp cluster = remains.cluster;
-  for (unsigned index : remains.activated.set_bits())
-    cluster.getResult(index).replaceAllUsesWith(result);
-  for (unsigned index : remains.preActivated.set_bits())
-    cluster.getResult(index).replaceAllUsesWith(preActivation);
-  if (remains.isErased())
-    return cluster.erase();
-  SmallVector<Value> inputs;
-  SmallVector<AffineMap> operandMaps, resultMaps;
-  SmallVector<Type> types;
-  SmallVector<int64_t> guarded;
-  for (unsigned index : remains.operands.set_bits()) {
-    if (isGuarded(cluster, index))
-      guarded.push_back(inputs.size());
-    Value input = cluster.getInputs()[index];
-    if (input == gemm)
-      input = remains.readsPreActivation.test(index) ? preActivation : result;
-    inputs.push_back(input);
-    operandMaps.push_back(cluster.getOperandMap(index));
+std::optional<DerivativeAt> multiplyByGeluDerivative(SmallVector<Site> &sites) {
+  Type type = sites.front().cluster.getBodyBlock()->getArgument(sites.front().operand).getType();
+  Block model;
+  Location loc = sites.front().cluster.getLoc();
+  Value gradient = model.addArgument(type, loc), x = model.addArgument(type, loc);
+  ImplicitLocOpBuilder b(loc, type.getContext());
+  b.setInsertionPointToStart(&model);
+  Type computed = aten::getComputeType(type);
+  aten::ScalarBuilder s(b, computed);
+  Value y = aten::geluBackward(s, aten::castScalar(b, gradient, computed), aten::castScalar(b, x, computed), "tanh");
+  y = aten::castScalar(b, y, type);
+  std::optional<DerivativeAt> found;
+  SmallVector<Site> next = sites;
+  for (Site &site : next) {
+    Value element = site.values.front(), at;
+    site.values.clear();
+    for (Operation &op : *site.cluster.getBodyBlock())
+      for (Value result : op.getResults()) {
+        Elements elements = {{gradient, element}};
+        if (!isSame(y, result, elements) || (at && elements[x] != at))
+          continue;
+        at = elements[x];
+        site.values.push_back(result);
+      }
+    if (!at || !isReadFor(element, site.values))
+      return std::nullopt;
+    DerivativeAt derivative = findMatrix(site, at);
+    if (!derivative.matrix || (found && (found->matrix != derivative.matrix || found->addsBias != derivative.addsBias)))
+      return std::nullopt;
+    found = derivative;
   }
-  for (unsigned index : remains.results.set_bits()) {
-    types.push_back(cluster.getResult(index).getType());
-    resultMaps.push_back(cluster.getResultMap(index));
-  }
-  OpBuilder builder(cluster);
-  auto rest = ClusterOp::create(builder, cluster.getLoc(), types, inputs, cluster.getDims(), cluster.getParallel(),
-                                operandMaps, resultMaps, guarded);
-  numberInBlock(rest);
-  rest->setDiscardableAttrs(cluster->getDiscardableAttrDictionary());
-  IRMapping mapping;
-  SmallVector<Value> arguments(cluster.getInputs().size());
-  for (auto [argument, index] : llvm::zip_equal(rest.getBodyBlock()->getArguments(), remains.operands.set_bits())) {
-    arguments[index] = argument;
-    mapping.map(cluster.getBodyBlock()->getArgument(index), argument);
-  }
-  for (auto [value, operand] : remains.replaced)
-    if (arguments[operand])
-      mapping.map(value, arguments[operand]);
-  builder.setInsertionPointToEnd(rest.getBodyBlock());
-  for (Operation &op : *cluster.getBodyBlock())
-    if (remains.operations.contains(&op))
-      builder.clone(op, mapping);
-  SmallVector<Value> yielded;
-  for (unsigned index : remains.results.set_bits())
-    yielded.push_back(mapping.lookup(cluster.getBodyBlock()->getTerminator()->getOperand(index)));
-  Operation *end = cluster.getBodyBlock()->getTerminator();
-  YieldOp::create(builder, end->getLoc(), yielded);
-  for (auto [index, value] : llvm::zip_equal(remains.results.set_bits(), rest.getResults()))
-    cluster.getResult(index).replaceAllUsesWith(value);
-  cluster.erase();
+  sites = std::move(next);
+  return found;
 }
 
 } // namespace spmd::epilogue

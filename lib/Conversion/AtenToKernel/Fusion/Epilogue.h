@@ -8,6 +8,10 @@
 // epilogue (or, where an activation's gradient wants it, what the activation is applied to), values that clusters
 // yielded become results of the GEMM, and clusters that yield nothing else disappear.
 //
+// [Note: gradients of gelu]
+// Where y = gelu(h), dH = dY gelu'(h). So a GEMM whose readers multiply its result, dY, by gelu'(h) can give dH instead
+// and read h, which lies as dY would. Libraries have gelu by tanh only.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef SPMD_LIB_CONVERSION_ATENTOKERNEL_FUSION_EPILOGUE_H
@@ -28,15 +32,29 @@ struct Site {
   llvm::SmallVector<mlir::Value> preActivation;
 };
 
+/// Whether the cluster reads the operand only where that has an element.
+inline bool isGuarded(kernel::ClusterOp cluster, unsigned operand) {
+  return llvm::is_contained(cluster.getGuarded(), static_cast<int64_t>(operand));
+}
+
 /// The sites of a GEMM; nothing when something else reads it.
 std::optional<llvm::SmallVector<Site>> findSites(mlir::Value gemm);
 
-/// What all sites add to the GEMM next, one element per column or one per element; null when they do not.
-mlir::Value addBias(llvm::SmallVector<Site> &sites, int64_t columns);
+/// What all sites add to the GEMM next, one element per column or one per element; null when they do not. A parameter
+/// that was gathered once more for some of them is the same if it is `acrossGathers`.
+mlir::Value addBias(llvm::SmallVector<Site> &sites, int64_t columns, bool acrossGathers = false);
 mlir::Value addMatrix(llvm::SmallVector<Site> &sites);
 
 /// True when some site applies the activation; others may read what it is applied to.
 bool applyActivation(llvm::SmallVector<Site> &sites, kernel::Activation activation);
+
+/// What all sites multiply the GEMM by the derivative of gelu_tanh at: `matrix`, which lies as the GEMM, or that and a
+/// bias, of which the sum is in no memory.
+struct DerivativeAt {
+  mlir::Value matrix;
+  bool addsBias = false;
+};
+std::optional<DerivativeAt> multiplyByGeluDerivative(llvm::SmallVector<Site> &sites);
 
 /// What is left of a cluster when its GEMMs have been through their epilogue.
 struct Remains {

@@ -38,6 +38,8 @@ namespace {
 /// An epilogue that a GEMM could take over.
 struct Candidate {
   Value bias, residual;
+  /// Where the derivative of the activation is taken; null without one.
+  DerivativeAt derivative;
   std::optional<Activation> activation;
   SmallVector<Site> sites;
   /// What it leaves of the clusters, in program order.
@@ -62,9 +64,17 @@ private:
   bool has(StringRef epilogue) const { return available.contains(epilogue); }
   void weigh(GemmOp gemm, Candidate candidate, Candidate &best) const;
   Candidate findBest(GemmOp gemm) const;
+  Candidate findGeluBackward(GemmOp gemm) const;
+  std::optional<Candidate> findBias(GemmOp gemm) const;
+  void takeGeluBackward(GemmOp gemm) const;
+  /// Whether the GEMM may have epilogues and has none.
+  bool mayTake(GemmOp gemm) const;
 
   llvm::StringSet<> available;
 };
+
+/// Whether the GEMM has no epilogue, and rows as long as they are.
+bool isPlain(GemmOp gemm) { return !gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() && !gemm.getLdc(); }
 
 } // namespace
 
@@ -81,7 +91,7 @@ std::string Candidate::describe() const {
 }
 
 std::string spmd::findBadEpilogue(StringRef epilogues) {
-  const StringRef known[] = {"bias", "residual", "relu", "gelu", "gelu_tanh", "bias_gradient"};
+  const StringRef known[] = {"bias", "residual", "relu", "gelu", "gelu_tanh", "gelu_tanh_backward", "bias_gradient"};
   bool isGood = epilogues == "none" || llvm::all_of(llvm::split(epilogues, ','), [&](StringRef name) {
     return llvm::is_contained(known, name);
   });
@@ -126,8 +136,21 @@ static bool findTypes(GemmOp gemm, Candidate &candidate) {
   return true;
 }
 
-/// Makes `candidate` the best if it pays and is better.
-void FuseGemmEpiloguesPass::weigh(GemmOp gemm, Candidate candidate, Candidate &best) const {
+static int64_t getBytes(Value value) {
+  return kernel::getNumElements(value.getType()) * kernel::getElementBytes(value.getType());
+}
+
+/// The sites in program order; none when something else reads the GEMM.
+static SmallVector<Site> getSites(GemmOp gemm) {
+  SmallVector<Site> sites = findSites(gemm.getResult()).value_or(SmallVector<Site>());
+  llvm::sort(sites, [](const Site &a, const Site &b) {
+    return a.cluster == b.cluster ? a.operand < b.operand : a.cluster->isBeforeInBlock(b.cluster);
+  });
+  return sites;
+}
+
+/// Sets what the candidate leaves of the clusters, and the bytes that are moved less and more then.
+static void addRemains(GemmOp gemm, Candidate &candidate) {
   llvm::MapVector<Operation *, SmallVector<Site>> byCluster;
   for (const Site &site : candidate.sites)
     byCluster[site.cluster].push_back(site);
@@ -135,37 +158,43 @@ void FuseGemmEpiloguesPass::weigh(GemmOp gemm, Candidate candidate, Candidate &b
     candidate.remains.push_back(findRemains(cast<ClusterOp>(cluster), sites));
     candidate.saved += candidate.remains.back().getSavedBytes();
   }
-  auto getBytes = [](Value value) { return kernel::getNumElements(value.getType()) *
-                                           kernel::getElementBytes(getElementTypeOrSelf(value.getType())); };
+  int64_t matrix = getBytes(gemm.getResult());
+  candidate.added = (candidate.bias ? getBytes(candidate.bias) : 0) + (candidate.residual ? matrix : 0) +
+                    (candidate.usesPreActivation() || candidate.derivative.matrix ? matrix : 0);
+}
+
+/// Makes `candidate` the best if it pays and is better.
+void FuseGemmEpiloguesPass::weigh(GemmOp gemm, Candidate candidate, Candidate &best) const {
+  addRemains(gemm, candidate);
   if (!findTypes(gemm, candidate))
     return;
   int64_t matrix = getBytes(gemm.getResult());
-  bool usesPreActivation = candidate.usesPreActivation();
-  candidate.added = (candidate.bias ? getBytes(candidate.bias) : 0) + (candidate.residual ? matrix : 0) +
-                    (usesPreActivation ? matrix : 0);
   // Libraries keep the sign of what relu is applied to, not the value.
-  if (usesPreActivation && candidate.activation == Activation::Relu)
+  if (candidate.usesPreActivation() && candidate.activation == Activation::Relu)
     return;
   if (candidate.saved >= matrix && candidate.saved >= candidate.added && candidate.saved > best.saved)
     best = std::move(candidate);
 }
 
+/// The GEMM with the bias that its readers add. Where the gradient of gelu reads the sum, the parameter may have been
+/// gathered once more for that.
+std::optional<Candidate> FuseGemmEpiloguesPass::findBias(GemmOp gemm) const {
+  Candidate candidate;
+  candidate.sites = getSites(gemm);
+  if (!has("bias") || candidate.sites.empty())
+    return std::nullopt;
+  candidate.bias = addBias(candidate.sites, gemm.getN(), /*acrossGathers=*/has("gelu_tanh_backward"));
+  return candidate.bias && isBefore(candidate.bias, gemm) ? std::make_optional(std::move(candidate)) : std::nullopt;
+}
+
 Candidate FuseGemmEpiloguesPass::findBest(GemmOp gemm) const {
-  Candidate best;
-  std::optional<SmallVector<Site>> sites = findSites(gemm.getResult());
-  if (!sites || sites->empty())
+  Candidate best, plain;
+  plain.sites = getSites(gemm);
+  if (plain.sites.empty())
     return best;
-  llvm::sort(*sites, [](const Site &a, const Site &b) {
-    return a.cluster == b.cluster ? a.operand < b.operand : a.cluster->isBeforeInBlock(b.cluster);
-  });
-  Candidate plain;
-  plain.sites = std::move(*sites);
   std::vector<Candidate> candidates{plain};
-  if (has("bias")) {
-    plain.bias = addBias(plain.sites, gemm.getN());
-    if (plain.bias && isBefore(plain.bias, gemm))
-      candidates.push_back(plain);
-  }
+  if (std::optional<Candidate> sum = findBias(gemm))
+    candidates.push_back(std::move(*sum));
   for (size_t i = 0, e = has("residual") ? candidates.size() : 0; i != e; ++i) {
     Candidate sum = candidates[i];
     sum.residual = addMatrix(sum.sites);
@@ -185,6 +214,28 @@ Candidate FuseGemmEpiloguesPass::findBest(GemmOp gemm) const {
   return best;
 }
 
+/// The gradient of gelu, of which libraries want rows of multiples of 8 elements
+/// ("CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD" in cuBLASLt's documentation).
+Candidate FuseGemmEpiloguesPass::findGeluBackward(GemmOp gemm) const {
+  Candidate best, candidate;
+  candidate.sites = getSites(gemm);
+  if (candidate.sites.empty() || gemm.getN() % 8 != 0)
+    return best;
+  std::optional<DerivativeAt> derivative = multiplyByGeluDerivative(candidate.sites);
+  if (!derivative || !isBefore(derivative->matrix, gemm))
+    return best;
+  candidate.derivative = *derivative;
+  candidate.activation = Activation::GeluTanhBackward;
+  weigh(gemm, std::move(candidate), best);
+  return best;
+}
+
+bool FuseGemmEpiloguesPass::mayTake(GemmOp gemm) const {
+  Type type = getElementTypeOrSelf(gemm.getResult().getType());
+  StringRef name = type.isF32() ? "f32" : type.isF64() ? "f64" : "bf16";
+  return isPlain(gemm) && llvm::is_contained(llvm::split(dtypes, ','), name);
+}
+
 /// Replaces the GEMM and the clusters by what the candidate makes of them.
 static void fuse(GemmOp gemm, const Candidate &candidate) {
   OpBuilder builder(gemm);
@@ -192,12 +243,11 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
   kernel::ActivationAttr activation;
   if (candidate.activation)
     activation = kernel::ActivationAttr::get(gemm.getContext(), *candidate.activation);
-  auto fused =
-      GemmOp::create(builder, gemm.getLoc(), candidate.resultType, preActivation, /*bias_gradient=*/Type(), gemm.getA(),
-                     gemm.getB(), candidate.residual, candidate.bias, gemm.getM(), gemm.getN(), gemm.getK(),
-                     gemm.getBatch(), gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(),
-                     gemm.getAStride(), gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation,
-                     kernel::GemmOperandAttr(), gemm.getLdcAttr());
+  auto fused = GemmOp::create(
+      builder, gemm.getLoc(), candidate.resultType, preActivation, /*bias_gradient=*/Type(), gemm.getA(), gemm.getB(),
+      candidate.residual, candidate.bias, candidate.derivative.matrix, gemm.getM(), gemm.getN(), gemm.getK(),
+      gemm.getBatch(), gemm.getTransA(), gemm.getTransB(), gemm.getAOffset(), gemm.getLda(), gemm.getAStride(),
+      gemm.getBOffset(), gemm.getLdb(), gemm.getBStride(), activation, kernel::GemmOperandAttr(), gemm.getLdcAttr());
   numberInBlock(fused);
   fused->setDiscardableAttrs(gemm->getDiscardableAttrDictionary());
   for (const Remains &rest : candidate.remains)
@@ -205,22 +255,49 @@ static void fuse(GemmOp gemm, const Candidate &candidate) {
   gemm.erase();
 }
 
+/// Replaces the GEMM by the candidate, if there is one, and says so.
+static void takeOver(GemmOp gemm, const Candidate &candidate) {
+  if (candidate.remains.empty())
+    return;
+  emitRemark(gemm.getLoc()) << "GEMM takes over " << candidate.describe() << ": clusters move " << candidate.saved
+                            << " bytes less, the GEMM " << candidate.added << " more";
+  fuse(gemm, candidate);
+}
+
+void FuseGemmEpiloguesPass::takeGeluBackward(GemmOp gemm) const {
+  Candidate best = findGeluBackward(gemm);
+  if (best.derivative.addsBias) { // what gelu was applied to is in no memory until the GEMM before adds its bias
+    auto forward = best.derivative.matrix.getDefiningOp<GemmOp>();
+    std::optional<Candidate> sum = forward && mayTake(forward) ? findBias(forward) : std::nullopt;
+    if (!sum)
+      return;
+    addRemains(forward, *sum);
+    if (!findTypes(forward, *sum))
+      return;
+    takeOver(forward, *sum);
+    best = findGeluBackward(gemm);
+  }
+  if (!best.derivative.addsBias)
+    takeOver(gemm, best);
+}
+
 LogicalResult FuseGemmEpiloguesPass::runOnFunction(func::FuncOp func, IRRewriter &, SegmentListener &) {
   SmallVector<GemmOp> gemms;
   func.walk([&](GemmOp gemm) {
-    Type type = getElementTypeOrSelf(gemm.getResult().getType());
-    StringRef name = type.isF32() ? "f32" : type.isF64() ? "f64" : "bf16";
-    if (!gemm.getResidual() && !gemm.getBias() && !gemm.getActivation() && !gemm.getLdc() &&
-        llvm::is_contained(llvm::split(dtypes, ','), name))
+    if (mayTake(gemm))
       gemms.push_back(gemm);
   });
-  for (GemmOp gemm : gemms) {
-    Candidate best = findBest(gemm);
-    if (best.remains.empty())
-      continue;
-    emitRemark(gemm.getLoc()) << "GEMM takes over " << best.describe() << ": clusters move " << best.saved
-                              << " bytes less, the GEMM " << best.added << " more";
-    fuse(gemm, best);
+  for (GemmOp gemm : gemms)
+    takeOver(gemm, findBest(gemm));
+  if (has("gelu_tanh_backward")) {
+    gemms.clear();
+    func.walk([&](GemmOp gemm) {
+      if (isPlain(gemm) && !getElementTypeOrSelf(gemm.getResult().getType()).isF64())
+        gemms.push_back(gemm);
+    });
+    // A GEMM that gets its bias meanwhile comes before.
+    for (GemmOp gemm : gemms)
+      takeGeluBackward(gemm);
   }
   if (!has("bias_gradient"))
     return success();

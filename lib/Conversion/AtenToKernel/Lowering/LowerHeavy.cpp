@@ -90,10 +90,10 @@ Ref buildGemm(GraphBuilder &g, Ref a, Ref b) {
                   [=](OpBuilder &builder, Location loc, ValueRange operands, TypeRange results) -> SmallVector<Value> {
                     return {kernel::GemmOp::create(builder, loc, results[0], /*pre_activation=*/Type(),
                                                    /*bias_gradient=*/Type(), operands[0], operands[1], /*c=*/Value(),
-                                                   /*bias=*/Value(), m, n, k, batch, l.transposed, r.transposed,
-                                                   l.offset, l.ld, l.batchStride, r.offset, r.ld, r.batchStride,
-                                                   kernel::ActivationAttr(), kernel::GemmOperandAttr(),
-                                                   /*ldc=*/IntegerAttr())
+                                                   /*bias=*/Value(), /*saved_pre_activation=*/Value(), m, n, k, batch,
+                                                   l.transposed, r.transposed, l.offset, l.ld, l.batchStride, r.offset,
+                                                   r.ld, r.batchStride, kernel::ActivationAttr(),
+                                                   kernel::GemmOperandAttr(), /*ldc=*/IntegerAttr())
                                 .getResult()};
                   });
   return g.addResult(anchor, {batch, m, n}, left.getElementType());

@@ -128,4 +128,7 @@ TEST(GemmParts, Whole) {
   Problem sums(16, 27, 32, false, false);
   sums.shape().biasGradientOf = GemmOperand::A;
   EXPECT_EQ(splitGemm(sums.whole, 0).size(), 1u);
+  Problem gradient(16, 24, 33, false, true);
+  gradient.shape().activation = Activation::GeluTanhBackward, gradient.shape().preActivation = 5;
+  EXPECT_EQ(splitGemm(gradient.whole, 0).size(), 1u); // that of a sum is no sum of those of its parts
 }

@@ -199,6 +199,8 @@ SAME(cublas::kEpilogueGelu, CUBLASLT_EPILOGUE_GELU);
 SAME(cublas::kEpilogueGeluBias, CUBLASLT_EPILOGUE_GELU_BIAS);
 SAME(cublas::kEpilogueGeluAux, CUBLASLT_EPILOGUE_GELU_AUX);
 SAME(cublas::kEpilogueGeluAuxBias, CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+SAME(cublas::kEpilogueDGelu, CUBLASLT_EPILOGUE_DGELU);
+SAME(cublas::kEpilogueDGeluBgrad, CUBLASLT_EPILOGUE_DGELU_BGRAD);
 SAME(cublas::kEpilogueBgradA, CUBLASLT_EPILOGUE_BGRADA);
 SAME(cublas::kEpilogueBgradB, CUBLASLT_EPILOGUE_BGRADB);
 SAME(sizeof(cublas::Algorithm), sizeof(cublasLtMatmulAlgo_t));
