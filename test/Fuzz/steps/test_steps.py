@@ -34,7 +34,9 @@ def test_targets_and_layouts_of_rows_occur() -> None:
     programs = [generate(seed) for seed in range(400)]
     words = {word for one in programs for word in dict(one.options).get("options", ())}
     assert {f"--row-alignment={n}" for n in (1, 32, 64, 128)} <= words
-    assert sum(word.startswith("--epilogues=") for word in words) == 4
+    assert sum(word.startswith("--epilogues=") for word in words) == 6
+    gradients = [one for one in programs if any("gelu_tanh_backward" in word for word in dict(one.options).get("options", ()))]
+    assert any("GELU('tanh')" in one.source() for one in gradients)
     emulated = [one for one in programs if ("target", "emulate:sm_90") in one.options]
     assert {"torch.float32", "torch.bfloat16"} <= {one.dtype for one in emulated}
     assert any(one.width % 8 and one.width > 32 and one.dtype == "torch.bfloat16" for one in programs)
