@@ -74,6 +74,12 @@ func.func @read_twice(%dy: tensor<8x4xf32>, %w: tensor<4x16xf32>, %h: tensor<8x1
   %n = aten.neg %g : (tensor<8x16xf32>) -> tensor<8x16xf32>
   return %dh, %n : tensor<8x16xf32>, tensor<8x16xf32>
 }
+func.func @read_beside(%dy: tensor<8x4xf32>, %w: tensor<4x16xf32>, %h: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
+  %g = aten.mm %dy, %w : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+  %dh = aten.gelu_backward %g, %h {approximate = "tanh"} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  %s = aten.add.Tensor %dh, %g : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+  return %dh, %s : tensor<8x16xf32>, tensor<8x16xf32>
+}
 func.func @returned(%dy: tensor<8x4xf32>, %w: tensor<4x16xf32>, %h: tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<8x16xf32>) {
   %g = aten.mm %dy, %w : (tensor<8x4xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
   %dh = aten.gelu_backward %g, %h {approximate = "tanh"} : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
