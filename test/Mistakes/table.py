@@ -557,6 +557,15 @@ MISTAKES = [
             "What a batch script of Slurm starts by itself waits for ranks that nobody has started.",
             ("SpmdProcessTests", "spmd-run/test_launchers")),
 
+    Mistake("runtime-unread-writes", "lib/Runtime/Train/Trainer.cpp",
+            "⟦processes.finishWrite();⟧", "(void)processes;",
+            "Who reads behind a write sees what ranks on other GPUs had before it.",
+            ("SpmdCudaConformanceTests",)),
+    Mistake("runtime-old-writes", "lib/Runtime/Process/Control.cpp",
+            "⟦slots[rank].writes.store(0);⟧", "",
+            "Once a process has left out a write, writes of the others are waited for that never come.",
+            ("SpmdProcessTests",)),
+
     # Dialects
     Mistake("aten-norm-fill", "dialects/Aten/ShardingRules.cpp",
             "if (⟦order > 0⟧)\n    rule->neutral[0] = 0.0;", "false",

@@ -2,6 +2,7 @@
 
 #include "Control.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -88,6 +89,13 @@ void Control::wakeAll() {
   ::syscall(SYS_futex, &block.wake, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+/// Behind what a sleeper may wait for. Both sides are sequentially consistent: either this one sees the sleeper, or the
+/// sleeper sees what was done.
+void Control::wakeSleepers() {
+  if (block.sleepers.load() != 0)
+    wakeAll();
+}
+
 Status Control::error() const {
   const SharedError &error = *firstError;
   // Of two that fail at once the second comes while the first still writes; it may also have ended in the middle.
@@ -119,18 +127,16 @@ bool Control::isEnded() {
 }
 
 WaitResult Control::meet(int64_t rank, int spins, const AbortState &abort, Clock::time_point deadline) {
+  slots[rank].writes.store(0); // before it counts: who has met sees none of earlier ones
   uint64_t target = (slots[rank].meetings.fetch_add(1) + 1) * members.size();
-  // Both sides are sequentially consistent: either this rank sees the sleeper, or the sleeper sees the arrival.
   block.arrivals.fetch_add(1);
-  if (block.sleepers.load() != 0)
-    wakeAll();
+  wakeSleepers();
   return await([&] { return block.arrivals.load() >= target; }, spins, abort, deadline);
 }
 
 void Control::finishStep(int64_t rank) {
   slots[rank].steps.fetch_add(1);
-  if (block.sleepers.load() != 0)
-    wakeAll();
+  wakeSleepers();
 }
 
 WaitResult Control::awaitSteps(int64_t rank, const AbortState &abort, Clock::time_point deadline) {
@@ -144,11 +150,29 @@ WaitResult Control::awaitSteps(int64_t rank, const AbortState &abort, Clock::tim
   return await(haveAll, 0, abort, deadline);
 }
 
+void Control::finishWrite(int64_t rank) {
+  slots[rank].writes.fetch_add(1);
+  wakeSleepers();
+}
+
+/// Whether `other` has done the writes that `rank` has done since all met.
+bool Control::hasWritten(int64_t other, int64_t rank) const {
+  return slots[other].writes.load() >= slots[rank].writes.load() ||
+         slots[other].meetings.load() > slots[rank].meetings.load();
+}
+
+WaitResult Control::awaitWrites(int64_t rank, const AbortState &abort, Clock::time_point deadline) {
+  auto haveAll = [&] {
+    return std::all_of(members.begin(), members.end(), [&](int64_t other) { return hasWritten(other, rank); });
+  };
+  return await(haveAll, 0, abort, deadline);
+}
+
 std::string Control::listBehind(int64_t rank) const {
   std::string list;
   for (int64_t other : members)
     if (slots[other].meetings.load() < slots[rank].meetings.load() ||
-        slots[other].steps.load() < slots[rank].steps.load())
+        slots[other].steps.load() < slots[rank].steps.load() || !hasWritten(other, rank))
       list += (list.empty() ? "" : ", ") + std::to_string(other);
   return list;
 }

@@ -42,6 +42,7 @@ constexpr size_t kMostBuffers = 1024;
 struct alignas(64) SharedSlot {
   std::atomic<uint64_t> meetings; ///< handshakes this rank has reached
   std::atomic<uint64_t> steps;    ///< that this rank has done
+  std::atomic<uint64_t> writes;   ///< of the state that it has done since its last handshake
   uint64_t hash;                  ///< of its call
   uint64_t traceHash;
   int32_t id;
@@ -108,7 +109,12 @@ public:
   void finishStep(int64_t rank);
   WaitResult awaitSteps(int64_t rank, const AbortState &abort, Clock::time_point deadline);
 
-  /// The members that have met, or done steps, less often than `rank`: "1, 3".
+  /// Counts one more write of `rank`, and waits until all members have done as many since all met, or have come to
+  /// the next handshake, behind which `rank` waits for no write that another has left out.
+  void finishWrite(int64_t rank);
+  WaitResult awaitWrites(int64_t rank, const AbortState &abort, Clock::time_point deadline);
+
+  /// The members that have met, done steps or written less often than `rank`: "1, 3".
   std::string listBehind(int64_t rank) const;
 
   /// Makes `status` the error of all processes, unless there is one.
@@ -119,6 +125,8 @@ public:
 private:
   bool isEnded();
   void wakeAll();
+  void wakeSleepers();
+  bool hasWritten(int64_t other, int64_t rank) const;
   template <typename Condition>
   WaitResult await(const Condition &isThere, int spins, const AbortState &abort, Clock::time_point deadline);
 

@@ -70,6 +70,11 @@ public:
   }
   void finishStep() override { control->finishStep(process()); }
   Status awaitSteps(const AbortState &abort) override;
+  void finishWrite() override {
+    if (service) // in arenas that all map one process writes all of it
+      control->finishWrite(process());
+  }
+  Status awaitWrites(const AbortState &abort, Clock::duration patience) override;
   Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,
                                                     const RankGroups &groups, AbortState &abort,
                                                     const CommunicatorOptions &options) override;
@@ -152,6 +157,10 @@ Status HostFactory::awaitSteps(const AbortState &abort) {
   // The others may be in a collective that times out; then that is the error.
   Clock::duration patience = 2 * timeout;
   return check(control->awaitSteps(process(), abort, after(patience)), abort, patience);
+}
+
+Status HostFactory::awaitWrites(const AbortState &abort, Clock::duration patience) {
+  return check(control->awaitWrites(process(), abort, after(patience)), abort, patience);
 }
 
 Status HostFactory::share(int64_t from, void *data, int64_t bytes, const AbortState &abort) {

@@ -76,10 +76,13 @@ Status Trainer::setHyper(const std::string &name, int64_t group, double value) {
                           " is an input of the step; " + (known.empty() ? "it has none" : "it has: " + known));
 }
 
-StepAgreement Trainer::agreement() const {
+std::chrono::steady_clock::duration Trainer::patience() const {
   // Between steps a process may do other things than train: save a checkpoint, evaluate.
-  auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(10 * executorOptions.timeout);
-  return {manifest(), content->ranks, *content->shared->processes, content->shared->abort, patience};
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(10 * executorOptions.timeout);
+}
+
+StepAgreement Trainer::agreement() const {
+  return {manifest(), content->ranks, *content->shared->processes, content->shared->abort, patience()};
 }
 
 /// Compares what the processes bring to a step; afterwards all have tried, and found the same.
@@ -283,7 +286,7 @@ Status Trainer::readTensor(const std::string &state, const std::string &name, vo
   const StateTensor *tensor;
   if (Status status = locate(state, name, bytes, tensor); !status.ok())
     return status;
-  return content->shared->read([&] { return content->state.read(*tensor, content->access(), destination); });
+  return readState([&] { return content->state.read(*tensor, content->access(), destination); });
 }
 
 Status Trainer::writeTensor(const std::string &state, const std::string &name, const void *source, size_t bytes) {
@@ -298,11 +301,16 @@ Status Trainer::writeTensor(const std::string &state, const std::string &name, c
   }
   if (!status.ok() || content->ranks.areAll())
     return status.ok() ? content->state.write(*tensor, content->memory(), source) : status;
-  if (status = content->shared->processes->awaitSteps(content->shared->abort); !status.ok())
+  CommunicatorFactory &processes = *content->shared->processes;
+  status = processes.awaitSteps(content->shared->abort);
+  if (status.ok() && tensor->entry->isSum) // of which the others' part is read
+    status = processes.awaitWrites(content->shared->abort, patience());
+  if (!status.ok())
     return status;
   Expected<bool> changes = content->state.replace(*tensor, content->access(), source);
   if (!changes)
     return changes.error();
+  processes.finishWrite();
   content->shared->written.note(state + " '" + tensor->name + "'",
                                 hashBytes({static_cast<const char *>(source), bytes}), *changes);
   return Status::success();
@@ -317,8 +325,7 @@ Expected<int64_t> Trainer::largestOfAll(int64_t value) const {
     return value;
   CommunicatorFactory &processes = *content->shared->processes;
   std::vector<int64_t> all(static_cast<size_t>(processes.numProcesses()));
-  auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(10 * executorOptions.timeout);
-  if (Status status = processes.gather(&value, sizeof value, all.data(), content->shared->abort, patience);
+  if (Status status = processes.gather(&value, sizeof value, all.data(), content->shared->abort, patience());
       !status.ok())
     return status;
   return *std::max_element(all.begin(), all.end());

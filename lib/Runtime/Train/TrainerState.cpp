@@ -43,8 +43,7 @@ Status Trainer::writeState(const std::string &path, bool withOptimizer, bool wri
     bytes.resize(static_cast<size_t>(tensor->bytes()));
     Status read =
         from ? content->state.read(*tensor, {*from, *content->shared->processes, content->shared->abort}, bytes.data())
-             : content->shared->read(
-                   [&, of = tensor] { return content->state.read(*of, content->access(), bytes.data()); });
+             : readState([&, of = tensor] { return content->state.read(*of, content->access(), bytes.data()); });
     if (!read.ok())
       return read;
     for (size_t i = 0; writer && i < names; ++i)
@@ -124,7 +123,7 @@ Status Trainer::gatherSums() const {
     if (!tensor.entry->isSum)
       continue;
     sum.resize(static_cast<size_t>(tensor.bytes()));
-    Status status = content->shared->read([&] { return content->state.read(tensor, content->access(), sum.data()); });
+    Status status = readState([&] { return content->state.read(tensor, content->access(), sum.data()); });
     if (status = agreeOn(status); !status.ok()) // nobody still reads what others write
       return status;
     if (status = agreeOn(content->state.write(tensor, content->memory(), sum.data())); !status.ok())

@@ -124,6 +124,13 @@ public:
   virtual void finishStep() {}
   virtual Status awaitSteps(const AbortState &abort) { return Status::success(); }
 
+  /// The same of writes of the state, where each process writes to the ranks here: until all have done as many since
+  /// they last met, or are where they meet next. Waits for them for `patience`.
+  virtual void finishWrite() {}
+  virtual Status awaitWrites(const AbortState &abort, std::chrono::steady_clock::duration patience) {
+    return Status::success();
+  }
+
   /// The error that another process of this host has ended, where one has: it may have nothing more to do.
   virtual Status findEnded(const RanksHere &ranks) const { return Status::success(); }
 

@@ -14,7 +14,9 @@
 #include "spmd/Runtime/Train/StepAgreement.h"
 #include "spmd/Runtime/Train/StepBatch.h"
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -192,9 +194,10 @@ private:
     /// is nothing.
     Status note(Status status);
 
-    /// Settles, and reads by `body` from all ranks; a failure of a step that ends it is one of the state.
+    /// Settles, and reads by `body` from all ranks; a failure of a step that ends it is one of the state. What others
+    /// write of the state is waited for for `forWrites`, if it is read.
     template <typename Body>
-    Status read(const Body &body);
+    Status read(const Body &body, std::optional<std::chrono::steady_clock::duration> forWrites = {});
   };
 
   /// What threads refer to; left behind when one of them hangs for good.
@@ -228,6 +231,12 @@ private:
   bool stopRanks();
   bool hasOptimizerState() const;
   Status writeState(const std::string &path, bool withOptimizer, bool writes, StateSnapshot *from = nullptr) const;
+  /// How long the processes wait for each other between steps.
+  std::chrono::steady_clock::duration patience() const;
+  template <typename Body>
+  Status readState(const Body &body) const {
+    return content->shared->read(body, patience());
+  }
   StepAgreement agreement() const;
   Status agreeOnStep(Status problem);
   Status passInputs();
@@ -256,13 +265,17 @@ private:
 };
 
 template <typename Body>
-Status Trainer::SharedState::read(const Body &body) {
+Status Trainer::SharedState::read(const Body &body, std::optional<std::chrono::steady_clock::duration> forWrites) {
   if (Status status = settle(); !status.ok())
     return status;
   // What is left after a failure can be read as it is.
-  if (failure.ok())
-    if (Status status = processes->awaitSteps(abort); !status.ok())
+  if (failure.ok()) {
+    Status status = processes->awaitSteps(abort);
+    if (status.ok() && forWrites)
+      status = processes->awaitWrites(abort, *forWrites);
+    if (!status.ok())
       return failure = recorder.report(std::move(status));
+  }
   Status status = body();
   if (!status.ok() && failure.ok() && abort.isRaised())
     failure = recorder.report(abort.status());

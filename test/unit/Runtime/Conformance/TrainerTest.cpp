@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 #include <unistd.h>
 
 using namespace spmd::runtime;
@@ -452,6 +453,73 @@ TEST_P(Training, ProcessesThatDifferAreRefusedAlike) {
     EXPECT_NE(refused.find("wrote param 'fc1.bias', this process did not"), std::string::npos) << refused;
     EXPECT_TRUE(trainer->step(batch.inputs, 2).ok());
   });
+}
+
+TEST_P(Training, AReadWaitsForWhatOthersWrite) {
+  onProcesses(4, [&] {
+    std::unique_ptr<Trainer> trainer = load(4);
+    if (!trainer->readsAlone() || trainer->ranks().areAll())
+      return;
+    bool isFirst = trainer->ranks().has(0);
+    TinyBatch batch;
+    ASSERT_TRUE(trainer->step(batch.inputs, 2).ok());
+    std::vector<float> values = parameterOf(*trainer, "emb.weight");
+    (void)trainer->largestOfAll(0); // nobody writes what another still reads
+    auto write = [&] {
+      return trainer->writeTensor("param", "emb.weight", values.data(), values.size() * sizeof(float)).ok();
+    };
+    for (int round = 0; round < 2; ++round) {
+      for (float &value : values)
+        value += 1;
+      if (!isFirst)
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      ASSERT_TRUE(write());
+      EXPECT_EQ(parameterOf(*trainer, "emb.weight"), values);
+      (void)trainer->largestOfAll(0);
+    }
+    ASSERT_TRUE(trainer->step(batch.inputs, 2).ok());
+
+    // What a process has left out nobody waits for once it is where all meet; that is an error there, and behind it
+    // writes are waited for as before.
+    values.assign(values.size(), 2);
+    if (isFirst)
+      for (int round = 0; round < 2; ++round) {
+        ASSERT_TRUE(write());
+        (void)parameterOf(*trainer, "emb.weight");
+      }
+    EXPECT_FALSE(trainer->step(batch.inputs, 2).ok());
+    if (!isFirst)
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    values.assign(values.size(), 3);
+    ASSERT_TRUE(write());
+    EXPECT_EQ(parameterOf(*trainer, "emb.weight"), values);
+    EXPECT_TRUE(trainer->step(batch.inputs, 2).ok());
+  });
+}
+
+TEST_P(Training, AWriteOfAProcessThatHasEndedIsNotWaitedFor) {
+  if (GetParam().endsAll)
+    return;
+  auto begin = std::chrono::steady_clock::now();
+  onProcesses(4, [&] {
+    std::unique_ptr<Trainer> trainer = load(4);
+    if (!trainer->readsAlone() || trainer->ranks().areAll())
+      return;
+    TinyBatch batch;
+    ASSERT_TRUE(trainer->step(batch.inputs, 2).ok());
+    std::vector<float> values = parameterOf(*trainer, "emb.weight");
+    (void)trainer->largestOfAll(0);
+    if (!trainer->ranks().has(0)) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      ::_exit(0);
+    }
+    ASSERT_TRUE(trainer->writeTensor("param", "emb.weight", values.data(), values.size() * sizeof(float)).ok());
+    Status status = trainer->readTensor("param", "emb.weight", values.data(), values.size() * sizeof(float));
+    // In arenas that all map nothing is waited for.
+    if (!status.ok())
+      EXPECT_NE(status.message.find("ended without a word"), std::string::npos) << status.message;
+  });
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::minutes(1));
 }
 
 TEST_P(Training, AProcessReadsAlone) {

@@ -88,4 +88,34 @@ TEST(Control, OnlyMembersAreMissed) {
   ::waitpid(ended, nullptr, 0);
 }
 
+/// A process reads behind its writes when the others have done as many since they met, or are where they meet next.
+TEST(Control, WritesAreWaitedForUntilAllMeet) {
+  Block block({0, 1}, {0, 0}); // as seen by the first of two, of which the other is this thread, too
+  Control &control = *block.control;
+  AbortState abort;
+  auto awaitOf = [&](int64_t rank) {
+    return control.awaitWrites(rank, abort, Clock::now() + std::chrono::milliseconds(30));
+  };
+  EXPECT_EQ(awaitOf(0), WaitResult::Reached);
+  control.finishWrite(0);
+  EXPECT_EQ(awaitOf(0), WaitResult::TimedOut);
+  EXPECT_EQ(control.listBehind(0), "1");
+  EXPECT_EQ(awaitOf(1), WaitResult::Reached);
+  control.finishWrite(1);
+  EXPECT_EQ(awaitOf(0), WaitResult::Reached);
+  control.finishWrite(0);
+  EXPECT_EQ(awaitOf(0), WaitResult::TimedOut);
+  EXPECT_EQ(control.meet(1, 0, abort, Clock::now()), WaitResult::TimedOut);
+  EXPECT_EQ(awaitOf(0), WaitResult::Reached) << "the other has left a write out";
+  EXPECT_EQ(control.meet(0, 0, abort, Clock::now()), WaitResult::Reached);
+  control.finishWrite(1);
+  EXPECT_EQ(awaitOf(1), WaitResult::TimedOut) << "counted anew";
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    control.finishWrite(0);
+  });
+  EXPECT_EQ(control.awaitWrites(1, abort, Clock::now() + std::chrono::seconds(20)), WaitResult::Reached);
+  other.join();
+}
+
 } // namespace
