@@ -163,6 +163,8 @@ def document() -> str:
         "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from "
         "weights",
         "  that have optimizer state it is not run.",
+        "- State may have another type than its parameter (moments in bf16), the same for all parameters of a shard unit: it is one buffer for each kind. A",
+        "  mixture is an error that names two parameters.",
         "- The learning rate of each group is read at every step; a learning rate that is a tensor works too. So are options that schedulers",
         "  move: `scheduled_options` of `spmd.capture`, by themselves under `@spmd.compile` ([python.md](python.md)).",
         "- Single-tensor optimizers are merged into list ops (`spmd-merge-optimizer-lists`), so that all "

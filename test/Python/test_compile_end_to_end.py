@@ -317,6 +317,33 @@ def test_the_compilers_error_reaches_the_user() -> None:
         train_step(example["model"], example["optimizer"], *example["args"])
 
 
+@pytest.mark.filterwarnings("ignore::spmd.remarks.Remark")
+def test_state_of_a_type_of_its_own() -> None:
+    """A unit has one buffer for each kind of state: parameters may have theirs in bf16, all of a unit."""
+    example = mlp.setup()
+    model, optimizer = example["model"], example["optimizer"]
+    train_step = spmd.compile(mlp.train_step, ranks=2)
+    train_step(model, optimizer, *example["args"])
+    state = optimizer.state[model.fc1.weight]
+    state["momentum_buffer"] = state["momentum_buffer"].bfloat16()
+    with pytest.raises(spmd.CompileError, match=r"mlp.py:\d+: error: state 'momentum_buffer' of parameter 'fc1.weight' is "
+                                                r"'bf16', that of 'fc1.bias' is 'f32', and both are of shard unit @unit0"):
+        train_step(model, optimizer, *example["args"])
+    train_step = spmd.compile(mlp.train_step, ranks=2, policy="class:Linear")
+    for p in model.fc1.parameters():
+        optimizer.state[p]["momentum_buffer"] = optimizer.state[p]["momentum_buffer"].bfloat16()
+    twin, twin_optimizer = copy.deepcopy((model, optimizer))
+    loss = train_step(model, optimizer, *example["args"])
+    assert is_same_loss(loss, mlp.train_step(twin, twin_optimizer, *example["args"]), MLP_CHAIN)
+    for p, q in zip(model.parameters(), twin.parameters()):
+        assert relative(p, q) < 2**-9  # momentum is rounded to bf16, at other places
+    assert optimizer.state[model.fc1.weight]["momentum_buffer"].dtype == torch.bfloat16
+    state = optimizer.state[model.fc1.weight]
+    state["momentum_buffer"] = state["momentum_buffer"].float()
+    with pytest.raises(spmd.CompileError, match="which has one buffer for each kind of state"):
+        train_step(model, optimizer, *example["args"])
+
+
 @pytest.mark.parametrize("seed", [2**50 - 1, 2**53 + 2**51 + 7, 2**64 - 1])
 def test_any_seed(seed: int) -> None:
     """That of a process that never called manual_seed has 64 bits."""

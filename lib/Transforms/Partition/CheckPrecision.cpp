@@ -4,7 +4,8 @@
 // In which type a step computes is decided when it is captured: its graph has the casts (capture/casts.py). What a
 // unit's options say of `param` is checked against them, so that no plan promises what its program does not do.
 // `reduce` is obeyed here (Gradients.cpp); that there is a `master` is checked, too; `buffer` and `output` concern no
-// collective.
+// collective. An optimizer's state may have other types than the parameters, those of a unit one for each kind: it is
+// one buffer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,7 +59,39 @@ static LogicalResult checkMasters(const Unit &unit, TypeAttr master) {
   return success();
 }
 
+/// The first segment that has the state, and its argument.
+static std::pair<StringRef, BlockArgument> getFirst(const Unit &unit, const UnitArgument &argument) {
+  const auto *found = llvm::find_if(argument.members, [](BlockArgument member) { return bool(member); });
+  return {unit.layout.getSegments()[found - argument.members.begin()].getName(), *found};
+}
+
+/// The parameters of a unit have their state in one type.
+static LogicalResult checkStates(const Unit &unit) {
+  for (const UnitArgument &argument : unit.arguments)
+    for (const UnitArgument &other : unit.arguments) {
+      if (&other == &argument)
+        break;
+      if (other.state != argument.state || other.isTable != argument.isTable)
+        continue;
+      auto [name, member] = getFirst(unit, argument);
+      auto [otherName, otherMember] = getFirst(unit, other);
+      Operation *user = nullptr;
+      for (Operation *reader : member.getUsers())
+        if (!user || reader->isBeforeInBlock(user))
+          user = reader;
+      ShardUnitOp op = unit.op;
+      return emitError(user ? user->getLoc() : member.getLoc())
+             << "state '" << argument.state << "' of parameter '" << otherName << "' is " << other.dtype
+             << ", that of '" << name << "' is " << argument.dtype << ", and both are of shard unit @"
+             << op.getSymName() << ", which has one buffer for each kind of state; convert optimizer.state[p]['"
+             << argument.state << "'] of one of them, or put them in units of their own (policy)";
+    }
+  return success();
+}
+
 static LogicalResult checkUnit(const Unit &unit) {
+  if (failed(checkStates(unit)))
+    return failure();
   ShardUnitOp op = unit.op;
   DictionaryAttr precision = op.getPrecisionAttr();
   if (precision && failed(checkMasters(unit, precision.getAs<TypeAttr>("master"))))

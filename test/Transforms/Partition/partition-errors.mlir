@@ -121,3 +121,20 @@ module attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
     return %0#1, %0#0 : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// A unit has one buffer for each kind of state.
+module attributes {spmd.phases = ["forward", "backward", "optimizer"]} {
+  spmd.mesh @mesh ["data" = 2]
+  spmd.shard_unit @unit0 modules [""] mesh @mesh axes ["data"] fully_shard layout #spmd.flat<f32, padded = 256, [
+    #spmd.segment<"a", shape = [4], group = 0, offset = 0, numel = 4, trainable = true>,
+    #spmd.segment<"b", shape = [4], group = 0, offset = 128, numel = 4, trainable = true>]>
+  func.func @step(%a: tensor<4xf32> {spmd.arg = #spmd.param<"a", trainable>}, %b: tensor<4xf32> {spmd.arg = #spmd.param<"b", trainable>},
+                  %m: tensor<4xf32> {spmd.arg = #spmd.state<"m", of = "a">}, %n: tensor<4xbf16> {spmd.arg = #spmd.state<"m", of = "b">})
+      -> (tensor<4xf32> {spmd.result = #spmd.update<#spmd.state<"m", of = "a">>}, tensor<4xbf16> {spmd.result = #spmd.update<#spmd.state<"m", of = "b">>}) {
+    // expected-error @+1 {{state 'm' of parameter 'a' is 'f32', that of 'b' is 'bf16', and both are of shard unit @unit0, which has one buffer for each kind of state}}
+    %0:2 = aten._foreach_mul.Scalar %m, %n {scalar = 0.9 : f64, spmd.segment = 2 : i64} : (tensor<4xf32>, tensor<4xbf16>) -> (tensor<4xf32>, tensor<4xbf16>)
+    return %0#0, %0#1 : tensor<4xf32>, tensor<4xbf16>
+  }
+}
