@@ -179,8 +179,9 @@ std::optional<std::string> spmd::checkOptions(const OptionTexts &texts, Compiler
 
 /// Sets a value by what is written behind the option's name, or by its name alone (null). Returns what is expected when
 /// that is none.
-static StringRef assign(const OptionInfo &, std::optional<StringRef> text, std::string &value) {
-  if (!text)
+static StringRef assign(const OptionInfo &info, std::optional<StringRef> text, std::string &value) {
+  // Of an option with a default what is expected is said where values are checked.
+  if (!text || (text->empty() && value.empty() && !info.mayBeEmpty))
     return "a value";
   value = text->str();
   return "";
@@ -224,7 +225,7 @@ std::optional<std::string> spmd::setOption(OptionTexts &texts, StringRef word) {
     text = name.substr(at + 1);
     name = name.take_front(at);
   }
-  std::optional<StringRef> expected;
+  std::optional<std::string> expected;
   std::string nearest;
   unsigned least = ~0u;
   forEachOption(texts, [&](const OptionInfo &info, auto &value) {
@@ -234,7 +235,9 @@ std::optional<std::string> spmd::setOption(OptionTexts &texts, StringRef word) {
       nearest = info.name.str();
     }
     if (distance == 0)
-      expected = assign(info, text, value);
+      expected = assign(info, text, value).str();
+    if (distance == 0 && text && text->empty() && *expected == "a value")
+      *expected += " (" + info.help.str() + ")";
   });
   if (!expected)
     return ("--" + name + ": there is no such option; the closest is --" + nearest).str();

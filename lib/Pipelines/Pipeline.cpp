@@ -11,6 +11,7 @@
 #include "spmd/Import/Passes.h"
 #include "spmd/ShardUnits/Placement.h"
 #include "spmd/ShardUnits/UnitOptions.h"
+#include "spmd/Transforms/BooleanOption.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "spmd/Transforms/Movement/Passes.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
@@ -376,7 +377,8 @@ struct TextOptions : PassPipelineOptions<TextOptions> {
 
   TextOptions() {
     forEachOption(values, [&](StringRef name, StringRef help, auto &value) {
-      using T = std::decay_t<decltype(value)>;
+      using Value = std::decay_t<decltype(value)>;
+      using T = std::conditional_t<std::is_same_v<Value, bool>, BooleanOption, Value>;
       auto option = std::make_shared<Option<T>>(*this, name, llvm::cl::desc(help), llvm::cl::init(value));
       takers.push_back([option, &value] { value = option->getValue(); });
     });

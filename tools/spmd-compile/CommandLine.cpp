@@ -10,6 +10,15 @@ using namespace llvm;
 
 namespace {
 
+/// What is written behind an option's name: "=VALUE", or nothing.
+struct BehindName : cl::parser<std::string> {
+  using parser::parser;
+  bool parse(cl::Option &, StringRef, StringRef value, std::string &text) {
+    text = value.data() ? "=" + value.str() : ""; // an empty value has a place
+    return false;
+  }
+};
+
 /// One cl::opt for each option of the compiler. They live in parseCommandLine, not in globals, so that no other code
 /// can read them. What is no text is read as the C interface reads it, once all words are there: LLVM's parsers write
 /// what is wrong with a number to standard error, whoever listens.
@@ -30,26 +39,18 @@ public:
   cl::OptionCategory category{"spmd-compile options"};
 
 private:
-  void add(const spmd::OptionInfo &info, std::string &value) {
-    options.push_back(std::make_unique<cl::opt<std::string, /*ExternalStorage=*/true>>(
-        info.name, cl::desc(info.help), cl::value_desc(info.value), cl::location(value), cl::init(std::string(value)),
-        cl::cat(category)));
-  }
-
+  void add(const spmd::OptionInfo &info, std::string &) { addText(info, cl::ValueRequired, info.value); }
   void add(const spmd::OptionInfo &info, int64_t &) { addText(info, cl::ValueRequired, "N"); }
   void add(const spmd::OptionInfo &info, bool &) { addText(info, cl::ValueOptional, "true|false"); }
   void add(const spmd::OptionInfo &info, std::optional<std::string> &) { addText(info, cl::ValueOptional, info.value); }
 
   void addText(const spmd::OptionInfo &info, cl::ValueExpected expected, StringRef value) {
-    auto option = std::make_unique<cl::opt<std::string>>(info.name, cl::desc(info.help), cl::value_desc(value),
-                                                         expected, cl::cat(category));
+    auto option = std::make_unique<cl::opt<std::string, false, BehindName>>(
+        info.name, cl::desc(info.help), cl::value_desc(value), expected, cl::cat(category));
     copies.push_back([this, text = option.get()]() -> std::optional<std::string> {
       if (text->getNumOccurrences() == 0)
         return std::nullopt;
-      std::string word = "--" + text->ArgStr.str();
-      return spmd::setOption(texts, text->empty() && text->getValueExpectedFlag() == cl::ValueOptional
-                                        ? word
-                                        : word + "=" + text->getValue());
+      return spmd::setOption(texts, "--" + text->ArgStr.str() + text->getValue());
     });
     options.push_back(std::move(option));
   }
@@ -78,8 +79,9 @@ CommandLine parseCommandLine(int argc, char **argv) {
   ParsedOptions parsed(line.texts);
   cl::opt<std::string, true> input(cl::Positional, cl::desc("STEP: folder NAME.step, or IR with --compile-from"),
                                    cl::location(line.texts.input), cl::cat(parsed.category));
-  cl::opt<bool, true> printPipeline("print-pipeline", cl::desc("Print every pass and why it is there, and exit"),
-                                    cl::location(line.printPipeline), cl::cat(parsed.category));
+  cl::opt<std::string, false, BehindName> printPipeline(
+      "print-pipeline", cl::desc("Print every pass and why it is there, and exit"), cl::value_desc("true|false"),
+      cl::ValueOptional, cl::cat(parsed.category));
   cl::opt<std::string, true> diagnostics(
       "diagnostics", cl::desc("How diagnostics are written: text (default), or json, a line for each"),
       cl::value_desc("format"), cl::location(line.diagnostics), cl::init("text"), cl::cat(parsed.category));
@@ -98,9 +100,10 @@ CommandLine parseCommandLine(int argc, char **argv) {
                                               &stream);
   if (isParsed)
     line.problem.clear();
-  else if (line.problem.empty())
-    line.problem = "spmd-compile: --print-pipeline: expected true, false\n"; // the one that LLVM itself reads
   line.badValue = parsed.finish();
+  line.printPipeline = printPipeline.getNumOccurrences() > 0 && printPipeline != "=false";
+  if (line.printPipeline && !printPipeline.empty() && printPipeline != "=true")
+    line.badValue = "--print-pipeline" + printPipeline.getValue() + ": expected true, false";
   if (StringRef(descriptor).getAsInteger(10, line.diagnosticsDescriptor))
     line.badValue = "--diagnostics-fd=" + descriptor.getValue() + ": expected a whole number";
   return line;

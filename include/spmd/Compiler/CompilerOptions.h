@@ -44,6 +44,7 @@ struct OptionInfo {
   llvm::StringRef help;
   llvm::StringRef value = "";    ///< what its value is: "folder"
   bool isCommaSeparated = false; ///< several values in one word
+  bool mayBeEmpty = false;       ///< an empty text is as if the option was not given
 };
 
 /// Calls visit(OptionInfo, value) for every option but the input, which stands by itself. Values are texts, flags
@@ -80,21 +81,24 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
                    "default both, of which the runtime takes the best",
                    "", /*isCommaSeparated=*/true},
         texts.cpus);
-  visit(OptionInfo{"cuda", "CUDA toolkit whose ptxas is used; by default one is looked for", "folder"}, texts.cuda);
+  visit(OptionInfo{"cuda", "CUDA toolkit whose ptxas is used; by default one is looked for", "folder", false,
+                   /*mayBeEmpty=*/true},
+        texts.cuda);
   visit(OptionInfo{"emulation", "With --target=cuda also the same kernels emulated, which stand-ins of NVIDIA's "
                                 "libraries run on a machine without a GPU (docs/cuda.md)"},
         texts.emulation);
   visit(OptionInfo{"kernel-cache",
-                   "Machine code made before, by content (default: spmd in the user's cache folder), or none",
-                   "folder"},
+                   "Machine code made before, by content (default: spmd in the user's cache folder), or none", "folder",
+                   false, /*mayBeEmpty=*/true},
         texts.kernelCache);
   visit(OptionInfo{"libraries",
                    "Where shared libraries of operators are (default: in the step package; docs/custom-kernels.md)",
-                   "folder"},
+                   "folder", false, /*mayBeEmpty=*/true},
         texts.libraries);
   visit(OptionInfo{"compile-to", "Stop after this phase and write its IR", "phase"}, texts.to);
   visit(OptionInfo{"compile-from", "The input is IR that has been through this phase", "phase"}, texts.from);
-  visit(OptionInfo{"dump-ir", "Write the IR after each phase into this folder", "folder"}, texts.dumpFolder);
+  visit(OptionInfo{"dump-ir", "Write the IR after each phase into this folder", "folder", false, /*mayBeEmpty=*/true},
+        texts.dumpFolder);
   visit(OptionInfo{"memory-budget",
                    "Largest arena of a rank: bytes, or with kB, MB, GB (powers of 1,000), "
                    "KiB, MiB, GiB; exceeding it is an error",

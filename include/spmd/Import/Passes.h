@@ -4,6 +4,7 @@
 #define SPMD_IMPORT_PASSES_H
 
 #include "mlir/Pass/Pass.h"
+#include "spmd/Transforms/BooleanOption.h"
 
 namespace spmd {
 #define GEN_PASS_DECL

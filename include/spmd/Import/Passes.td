@@ -163,7 +163,7 @@ def GuardUpdatesPass : Pass<"spmd-guard-updates", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"enable", "enable", "bool", "true", "false: nothing is done, as on targets that end the step">,
+    Option<"enable", "enable", "::spmd::BooleanOption", "true", "false: nothing is done, as on targets that end the step">,
     Option<"view", "view", "std::string", "\"global\"", "what spmd-partition will be told">,
     Option<"ranks", "ranks", "int64_t", "1", "how many there will be">
   ];

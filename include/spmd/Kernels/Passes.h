@@ -4,6 +4,7 @@
 #define SPMD_KERNELS_PASSES_H
 
 #include "mlir/Pass/Pass.h"
+#include "spmd/Transforms/BooleanOption.h"
 
 namespace mlir {
 class ModuleOp;

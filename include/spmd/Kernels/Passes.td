@@ -270,7 +270,7 @@ def EmulateKernels : Pass<"spmd-emulate-kernels", "::mlir::ModuleOp"> {
   let options = [
     Option<"cpu", "cpu", "std::string", "\"x86-64-v3\"", "CPU to generate for: x86-64-v3 or x86-64-v4">,
     Option<"path", "path", "std::string", "", "file to write">,
-    Option<"checkedOnly", "checked-only", "bool", "false",
+    Option<"checkedOnly", "checked-only", "::spmd::BooleanOption", "false",
            "leave out the code that runs at full speed: half the time to compile">,
     Option<"table", "table", "std::string", "\"\"",
            "file with a line for each kernel and what it takes, as spmd/Kernels/KernelTable.h has them: the runtime asks for it">,
@@ -327,7 +327,7 @@ def MutateGpuKernels : Pass<"spmd-mutate-gpu-kernels", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"probes", "probes", "bool", "false",
+    Option<"probes", "probes", "::spmd::BooleanOption", "false",
            "instead of each mistake an access out of bounds where a thread would decide otherwise, or comes to its "
            "place: when none does, the mutant is equivalent">,
     ListOption<"only", "only", "std::string", "the mistakes to make; by default all">,

@@ -4,6 +4,7 @@
 #define SPMD_CONVERSION_ATENTOKERNEL_PASSES_H
 
 #include "mlir/Pass/Pass.h"
+#include "spmd/Transforms/BooleanOption.h"
 
 namespace spmd {
 

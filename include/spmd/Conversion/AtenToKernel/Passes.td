@@ -47,13 +47,13 @@ def ConvertAtenToKernelPass
     ```
   }];
   let options = [
-    Option<"fuse", "fuse", "bool", /*default=*/"true",
+    Option<"fuse", "fuse", "::spmd::BooleanOption", /*default=*/"true",
            "fuse light ops into clusters and compute light values again">,
     Option<"reductionBlocks", "reduction-blocks", "int64_t", /*default=*/"64",
            "most blocks that rows are cut into where their sum alone would leave processors idle">,
-    Option<"fewerLaunches", "fewer-launches", "bool", /*default=*/"false",
+    Option<"fewerLaunches", "fewer-launches", "::spmd::BooleanOption", /*default=*/"false",
            "small kernels are avoided, even where others then compute more: for targets where a launch takes time">,
-    Option<"clampIndices", "clamp-indices", "bool", /*default=*/"false",
+    Option<"clampIndices", "clamp-indices", "::spmd::BooleanOption", /*default=*/"false",
            "row numbers that are checked are clamped, for targets that find bad ones when the step is over">
   ];
   let dependentDialects = ["::spmd::kernel::KernelDialect",

@@ -6,6 +6,7 @@
 #include "dialects/Spmd/Spmd.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "spmd/Transforms/BooleanOption.h"
 
 namespace spmd {
 

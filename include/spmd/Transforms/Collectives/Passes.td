@@ -301,7 +301,7 @@ def SumNorms : Pass<"spmd-sum-norms", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::spmd::aten::AtenDialect"];
-  let options = [Option<"enable", "enable", "bool", /*default=*/"false", "Whether the target has no such reduction">];
+  let options = [Option<"enable", "enable", "::spmd::BooleanOption", /*default=*/"false", "Whether the target has no such reduction">];
 }
 
 #endif // SPMD_TRANSFORMS_COLLECTIVES_PASSES_TD

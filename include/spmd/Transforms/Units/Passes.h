@@ -7,6 +7,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "spmd/ShardUnits/Mesh.h"
+#include "spmd/Transforms/BooleanOption.h"
 
 namespace spmd {
 

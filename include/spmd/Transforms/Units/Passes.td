@@ -90,7 +90,7 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
                "paths of modules whose parameters are in no unit, but whole on every rank">,
     ListOption<"ignoredParameters", "ignored-parameters", "std::string",
                "names of such parameters">,
-    Option<"strictTied", "strict-tied", "bool", "false",
+    Option<"strictTied", "strict-tied", "::spmd::BooleanOption", "false",
            "a tied parameter with owners in different units is an error">,
     Option<"precision", "precision", "std::string", "\"\"",
            "param=TYPE,reduce=TYPE,buffer=TYPE,output=TYPE, of units that say nothing else; what "
