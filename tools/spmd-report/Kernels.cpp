@@ -8,6 +8,7 @@
 #include "Kernels.h"
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/Text.h"
+#include "tools/Usage.h"
 
 #include <CLI/CLI.hpp>
 
@@ -106,6 +107,7 @@ int reportKernels(int argc, char **argv) {
   CLI::App app("Prints the generated kernels of an artifact: what each is, how often a step launches it, how it is "
                "launched, and the bytes it must move when every operand is read once.",
                "spmd-report kernels");
+  app.failure_message(spmd::explainUsage);
   std::string folder;
   app.add_option("artifact", folder, "folder made by spmd-compile")->required();
   try {

@@ -6,6 +6,7 @@
 
 #include "Units.h"
 #include "spmd/ShardUnits/Report.h"
+#include "tools/Usage.h"
 
 #include <CLI/CLI.hpp>
 
@@ -111,6 +112,7 @@ static Status report(const Arguments &arguments) {
 int reportUnits(int argc, char **argv) {
   CLI::App app("Prints the shard units that a wrap policy makes of a step package, and what they cost.",
                "spmd-report units");
+  app.failure_message(spmd::explainUsage);
   Arguments arguments;
   app.add_option("step", arguments.step, "step package, or its step.json")->required();
   app.add_option("--policy", arguments.policies,

@@ -10,6 +10,7 @@
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/PlanReport.h"
 #include "spmd/Runtime/Core/Text.h"
+#include "tools/Usage.h"
 
 #include <CLI/CLI.hpp>
 
@@ -84,6 +85,7 @@ int main(int argc, char **argv) {
   CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report kernels ARTIFACT` "
                "prints its kernels, `spmd-report units STEP` the shard units of a step package.",
                "spmd-report");
+  app.failure_message(spmd::explainUsage);
   std::string folder;
   try {
     bool json = false;

@@ -3,9 +3,11 @@
 #include "Options.h"
 #include "spmd/Runtime/Run/Schedule.h"
 #include "spmd/Version.h"
+#include "tools/Usage.h"
 
 #include <cstdlib>
 
+using namespace spmd;
 using namespace spmd::runtime;
 
 bool Arguments::savesFile() const {
@@ -26,6 +28,7 @@ static CLI::Validator number(bool mayBeZero) {
 }
 
 void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
+  app.failure_message(explainUsage);
   app.set_version_flag("--version", "spmd-run " SPMD_VERSION ", " SPMD_BUILD);
   app.add_option("artifact", arguments.artifact, "folder made by spmd-compile")->required();
   app.add_option("--steps", arguments.steps,
@@ -38,20 +41,22 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--order", arguments.data.order,
                  "of the data: shuffled, by --seed, anew in each epoch (default for tokens and samples), or sequential "
                  "(default for files of whole batches)")
-      ->check(CLI::IsMember({"shuffled", "sequential"}));
-  app.add_option("--token-dtype", arguments.data.tokenType, "of token files without a header: uint16 (default) or uint32")
-      ->check(CLI::IsMember({"uint16", "uint32"}));
+      ->check(oneOf({"shuffled", "sequential"}));
+  app.add_option("--token-dtype", arguments.data.tokenType,
+                 "of token files without a header: uint16 (default) or uint32")
+      ->check(oneOf({"uint16", "uint32"}));
   app.add_option("--lr-schedule", arguments.schedule,
                  "learning rate by step, such as cosine:T_max=1000,eta_min=1e-5 or "
                  "sequential(warmup:total_iters=100;100;cosine:T_max=900): docs/training.md");
   app.add_option("--save-kind", arguments.saveKind,
                  "of checkpoints: full (default), one file that PyTorch loads, or sharded, a file for each rank")
-      ->check(CLI::IsMember({"full", "sharded"}));
+      ->check(oneOf({"full", "sharded"}));
   app.add_option_function<std::string>(
          "--save-mode", [&](const std::string &text) { arguments.savesBeside = text == "beside"; },
-         "the run waits while a checkpoint is written (wait, the default), or goes on, and a copy of the state, which it "
+         "the run waits while a checkpoint is written (wait, the default), or goes on, and a copy of the state, which "
+         "it "
          "says the size of, is written (beside)")
-      ->check(CLI::IsMember({"wait", "beside"}));
+      ->check(oneOf({"wait", "beside"}));
   app.add_option("--save-every", arguments.saveEvery, "steps between checkpoints (default: one at the end)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--keep", arguments.keep, "how many checkpoints to keep, the newest (default: all)")
@@ -59,9 +64,10 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option("--resume", arguments.resume, "go on from the newest checkpoint in this folder");
   app.add_option_function<std::string>(
          "--strict", [&](const std::string &text) { arguments.strict = text == "on"; },
-         "with --resume: what the checkpoint lacks, and what it has besides, is an error (on, the default), or the one is "
+         "with --resume: what the checkpoint lacks, and what it has besides, is an error (on, the default), or the one "
+         "is "
          "as at the beginning and the other left out (off)")
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(oneOf({"on", "off"}));
   app.add_option("--log", arguments.log, "also write each step to this file: NAME.jsonl or NAME.csv");
   app.add_option("--eval", arguments.evaluation, "artifact of a step that evaluates the same model");
   app.add_option("--val", arguments.validation, "its data, as --data");
@@ -110,7 +116,7 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
   app.add_option_function<std::string>(
          "--graph", [&](const std::string &text) { arguments.trainer.device.graph = text == "on"; },
          "on GPUs: launch steps as one CUDA graph for each rank (on, the default), or command by command (off)")
-      ->check(CLI::IsMember({"on", "off"}));
+      ->check(oneOf({"on", "off"}));
   app.add_option_function<std::string>(
       "--cuda-libraries", [](const std::string &folders) { ::setenv("SPMD_CUDA_LIBRARIES", folders.c_str(), 1); },
       "on GPUs: folders, separated by colons, that have CUDA's driver, cuBLASLt or NCCL, which are looked for there before "

@@ -602,7 +602,7 @@ def test_evaluation_is_the_loss_on_the_other_data(folder, tmp_path) -> None:
     (["--resume=nowhere", "--weights=x"], "--resume and --weights exclude each other"),
     (["--data=train.bin", "--save-mode=beside"], "--save-mode=beside needs --save=FOLDER"),
     (["--data=train.bin", "--save-kind=full"], "--save-kind needs --save=FOLDER"),
-    (["--data=train.bin", "--save=a", "--save-kind=half"], "half not in {full,sharded}"),
+    (["--data=train.bin", "--save=a", "--save-kind=half"], "--save-kind: expected full, sharded, found half"),
     (["--data=train.bin", "--strict=off"], "--strict=off needs --resume"),
     (["--data=train.bin", "--keep=3"], "--keep needs --save=FOLDER"),
     (["--data=train.bin", "--val=val.bin"], "--val needs --eval=ARTIFACT"),
