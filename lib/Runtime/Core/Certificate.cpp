@@ -5,6 +5,7 @@
 #include "CertificateMemory.h"
 #include "CertificateOrigins.h"
 #include "CertificateValues.h"
+#include "StridedRuns.h"
 #include "spmd/Runtime/Core/HappensBefore.h"
 
 #include <algorithm>
@@ -152,14 +153,28 @@ Status StructureChecker::checkInPlace(int32_t id, const RankGroups &ranks, const
   return inPlace == coordinates.size() ? Status::success() : checkSameBytes(id, part);
 }
 
+static std::string textOf(__int128 bytes) {
+  constexpr int64_t kMost = int64_t(1) << 62;
+  return bytes > kMost ? "more than " + std::to_string(kMost) : std::to_string(static_cast<int64_t>(bytes));
+}
+
+/// A product of sizes, or what is more than any buffer has: three sizes of 2^50 are beyond 128 bits.
+static __int128 productOf(std::initializer_list<int64_t> sizes) {
+  constexpr __int128 kMost = static_cast<__int128>(1) << 70;
+  __int128 product = 1;
+  for (int64_t size : sizes)
+    product = std::min(product * size, kMost);
+  return product;
+}
+
 Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, const AttentionCommand &attention) const {
   const AttentionShape &s = attention.shape;
   auto needs = [&](const char *name, const Ref &ref, __int128 bytes) -> Status {
     if (bytes <= ref.bytes)
       return Status::success();
     return error(id, 2,
-                 std::string(name) + " needs " + std::to_string(static_cast<int64_t>(bytes)) +
-                     " bytes, its reference has " + std::to_string(ref.bytes));
+                 std::string(name) + " needs " + textOf(bytes) + " bytes, its reference has " +
+                     std::to_string(ref.bytes));
   };
   auto checkView = [&](const char *name, const Ref &ref, const AttentionView &view, int64_t heads, int64_t rows,
                        int64_t columns) {
@@ -188,15 +203,30 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, con
     if (Status status = checkView(part.name, refs[part.ref], part.view, part.heads, part.rows, part.columns);
         !status.ok())
       return status;
-  __int128 rows = static_cast<__int128>(s.batch) * s.heads * s.qLen;
-  if (Status status = needs("lse", refs[attention.lse()], rows * sizeOf(DType::F32)); !status.ok())
+  if (Status status = needs("lse", refs[attention.lse()], productOf({s.batch, s.heads, s.qLen, sizeOf(DType::F32)}));
+      !status.ok())
     return status;
   // One for all batches and heads at least.
   if (attention.hasMaskGradient)
-    if (Status status = needs("mask_gradient", refs[attention.maskGradient()],
-                              static_cast<__int128>(s.qLen) * s.kvLen * sizeOf(DType::F32));
+    if (Status status =
+            needs("mask_gradient", refs[attention.maskGradient()], productOf({s.qLen, s.kvLen, sizeOf(DType::F32)}));
         !status.ok())
       return status;
+  // Within a reference nothing is written twice: the gradients may lie in one.
+  std::vector<std::pair<const Part *, StridedRuns>> written;
+  for (const Part &part : parts) {
+    if (part.ref < attention.firstResult())
+      continue;
+    StridedRuns runs(part.view.offset,
+                     {{part.view.batch, s.batch}, {part.view.head, part.heads}, {part.view.row, part.rows}},
+                     part.columns);
+    if (runs.mayOverlapItself())
+      return error(id, 2, std::string("rows of ") + part.name + " overlap");
+    for (auto &[before, others] : written)
+      if (before->ref == part.ref && others.mayOverlap(runs))
+        return error(id, 2, std::string(before->name) + " and " + part.name + " overlap");
+    written.emplace_back(&part, std::move(runs));
+  }
   for (size_t result = attention.firstResult(); result < refs.size(); ++result)
     for (size_t other = 0; other < result; ++other)
       if (Status status = checkDisjoint(id, refs[other], refs[result]); !status.ok())
@@ -218,8 +248,8 @@ Status StructureChecker::checkRefs(int32_t id, const std::vector<Ref> &refs, con
                       sizeOf(gemm.dtype);
     if (needed > ref.bytes)
       return error(id, 2,
-                   std::string("matrix ") + name + " needs " + std::to_string(static_cast<int64_t>(needed)) +
-                       " bytes, its reference has " + std::to_string(ref.bytes));
+                   std::string("matrix ") + name + " needs " + textOf(needed) + " bytes, its reference has " +
+                       std::to_string(ref.bytes));
     return Status::success();
   };
   if (Status s = checkMatrix("a", refs[0], g.transA ? g.k : g.m, g.transA ? g.m : g.k, g.lda, g.strideA); !s.ok())

@@ -45,12 +45,13 @@ struct AttentionCommands : ::testing::Test {
 
     manifest.values.emplace();
     for (const BatchInput &input : manifest.batch)
-      add(ValueEntry::Kind::Source, {}, {sizeOfBuffer(input.name)}).binding = bindingOf(input);
+      addValue(manifest, ValueEntry::Kind::Source, {}, {sizeOfBuffer(input.name)}).binding = bindingOf(input);
     compute(attention, {"q", "k", "v", "mask"}, {"out", "lse"}, {0, 1, 2, 3});
     compute(backward, {"dout", "q", "k", "v", "mask", "out", "lse"}, {"dq", "dk", "dv", "dmask"},
             {4, 0, 1, 2, 3, 5, 6});
     for (size_t i = 0; i < manifest.outputs.size(); ++i)
-      add(ValueEntry::Kind::Target, {static_cast<int32_t>(5 + i)}, {}).binding = bindingOf(manifest.outputs[i]);
+      addValue(manifest, ValueEntry::Kind::Target, {static_cast<int32_t>(5 + i)}, {}).binding =
+          bindingOf(manifest.outputs[i]);
   }
 
   static int64_t sizeOfBuffer(const std::string &name) {
@@ -87,13 +88,6 @@ struct AttentionCommands : ::testing::Test {
     addBuffer(name, bytes);
     manifest.outputs.push_back(output);
   }
-  ValueEntry &add(ValueEntry::Kind kind, std::vector<int32_t> of, std::vector<int64_t> bytes) {
-    ValueEntry entry;
-    entry.kind = kind;
-    entry.of = std::move(of);
-    entry.bytes = std::move(bytes);
-    return manifest.values->emplace_back(std::move(entry));
-  }
   void compute(const AttentionCommand &attention, const std::vector<std::string> &reads,
                const std::vector<std::string> &writes, std::vector<int32_t> of) {
     Command command;
@@ -105,7 +99,7 @@ struct AttentionCommands : ::testing::Test {
       command.refs.push_back({numbers[name], 0, {}, sizeOfBuffer(name), Access::Write});
       bytes.push_back(sizeOfBuffer(name));
     }
-    add(ValueEntry::Kind::Compute, std::move(of), bytes).operation = *operationOf(plan, command);
+    addValue(manifest, ValueEntry::Kind::Compute, std::move(of), bytes).operation = *operationOf(plan, command);
     plan.commands.push_back(std::move(command));
   }
   AttentionCommand &attention(size_t command) { return *plan.commands[command].as<AttentionCommand>(); }
@@ -193,6 +187,45 @@ TEST_F(AttentionCommands, Rule2PackedGradientsHoldTheirViews) {
   plan.commands[1].refs.erase(plan.commands[1].refs.begin() + 8, plan.commands[1].refs.begin() + 10);
   backward.shape.dv.offset = 1 << 10;
   expectContains(error(), "certificate rule 2: command 1 (attention_backward k1): dv needs ");
+}
+
+TEST_F(AttentionCommands, Rule2PackedGradientsOverlapNothing) {
+  AttentionCommand &backward = attention(1);
+  backward.gradients = 1;
+  plan.commands[1].refs.erase(plan.commands[1].refs.begin() + 8, plan.commands[1].refs.begin() + 10);
+  plan.buffers[static_cast<size_t>(numbers["dq"])].bytes = plan.commands[1].refs[backward.gradient()].bytes = 272 * 4;
+  // One behind the other.
+  backward.shape.dk.offset = 128, backward.shape.dv.offset = 224;
+  EXPECT_EQ(error().find("overlap"), std::string::npos) << error();
+  // Heads of queries, keys and values beside each other, which needs as many rows.
+  AttentionShape blocks = backward.shape;
+  backward.shape.qLen = backward.shape.kvLen = attention(0).shape.qLen;
+  backward.shape.q = backward.shape.k = backward.shape.v = backward.shape.out = backward.shape.dout = {0, 0, 0, 4};
+  backward.shape.dq = {0, 28 * 4, 8, 28}, backward.shape.dk = {16, 28 * 4, 8, 28};
+  backward.shape.dv = {24, 28 * 4, 4, 28};
+  EXPECT_EQ(error().find("overlap"), std::string::npos) << error();
+  backward.shape.dv.offset = 23;
+  expectContains(error(), "certificate rule 2: command 1 (attention_backward k1): dk and dv overlap");
+  backward.shape.dv.offset = 24;
+  backward.shape.dk.offset = 12;
+  expectContains(error(), "certificate rule 2: command 1 (attention_backward k1): dq and dk overlap");
+  backward.shape = blocks;
+  backward.shape.dk.offset = 127;
+  expectContains(error(), "certificate rule 2: command 1 (attention_backward k1): dq and dk overlap");
+  backward.shape.dk.offset = 128;
+  backward.shape.dq.row = 7;
+  expectContains(error(), "certificate rule 2: command 1 (attention_backward k1): rows of dq overlap");
+}
+
+TEST_F(AttentionCommands, Rule2SizesBeyondAllBuffers) {
+  AttentionShape &shape = attention(0).shape;
+  // Their product is a multiple of 2^128.
+  shape.batch = shape.heads = shape.qLen = int64_t{1} << 50;
+  shape.q = shape.k = shape.v = shape.out = {};
+  expectContains(error(),
+                 "certificate rule 2: command 0 (attention k0): lse needs more than 4611686018427387904 bytes");
+  shape.k.batch = int64_t{1} << 50;
+  expectContains(error(), "certificate rule 2: command 0 (attention k0): k needs more than 4611686018427387904 bytes");
 }
 
 TEST_F(AttentionCommands, Rule2ResultsOverlapNothing) {

@@ -147,18 +147,10 @@ struct CheckedRows : ::testing::Test {
     take.refs = {{0, 0, {}, 64, Access::Read}, {1, 0, {}, 64, Access::Write}};
     plan.commands = {check, take};
     manifest.values.emplace();
-    add(ValueEntry::Kind::Source, {}, {64}).binding = bindingOf(ids);
-    add(ValueEntry::Kind::Compute, {0}, {}).operation = *operationOf(plan, check);
-    add(ValueEntry::Kind::Compute, {0}, {64}).operation = *operationOf(plan, take);
-    add(ValueEntry::Kind::Target, {1}, {}).binding = bindingOf(rows);
-  }
-
-  ValueEntry &add(ValueEntry::Kind kind, std::vector<int32_t> of, std::vector<int64_t> bytes) {
-    ValueEntry entry;
-    entry.kind = kind;
-    entry.of = std::move(of);
-    entry.bytes = std::move(bytes);
-    return manifest.values->emplace_back(std::move(entry));
+    addValue(manifest, ValueEntry::Kind::Source, {}, {64}).binding = bindingOf(ids);
+    addValue(manifest, ValueEntry::Kind::Compute, {0}, {}).operation = *operationOf(plan, check);
+    addValue(manifest, ValueEntry::Kind::Compute, {0}, {64}).operation = *operationOf(plan, take);
+    addValue(manifest, ValueEntry::Kind::Target, {1}, {}).binding = bindingOf(rows);
   }
 };
 } // namespace

@@ -12,6 +12,16 @@
 
 namespace spmd::runtime {
 
+/// Adds an entry to the manifest's table.
+inline ValueEntry &addValue(Manifest &manifest, ValueEntry::Kind kind, std::vector<int32_t> of,
+                            std::vector<int64_t> bytes) {
+  ValueEntry entry;
+  entry.kind = kind;
+  entry.of = std::move(of);
+  entry.bytes = std::move(bytes);
+  return manifest.values->emplace_back(std::move(entry));
+}
+
 /// Changes of one field each, of a name.
 inline std::vector<std::function<void(Binding &)>> changesOf(const Binding &) {
   return {[](Binding &b) { b.kind = b.kind == Binding::Kind::Batch ? Binding::Kind::Hyper : Binding::Kind::Batch; },
