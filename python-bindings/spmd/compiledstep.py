@@ -170,6 +170,8 @@ class CompiledStep(CompiledFunction):
         else:
             call, rows, need = self._agree(make_call)
         program = self._program_for(call, rows, need)
+        if self._checkpoints.source is not None:
+            need.replaced = None  # what is loaded may be other tensors
         self._checkpoints.take(self)
         live, trainer = self._live, program.trainer
         size = program.of_size(need.key)
@@ -177,7 +179,7 @@ class CompiledStep(CompiledFunction):
         if size.rows is not None and self._differs:
             raise ValueError(f"the processes pass batches of different numbers of rows, {self._differs}, and with view='local' "
                              "each rank has as many\n  cure: drop the last rows of an epoch, or pad them and mask the loss")
-        live.before_step(program.package.gradients)
+        live.before_step(program.package.gradients, need.replaced)
         if live.was_loaded:
             follow_counters(program, step_counts(call.optimizers))
         groups = call.optimizers.param_groups
@@ -284,10 +286,11 @@ class CompiledStep(CompiledFunction):
         self._overrides.replace_modules(call.model)
         look, options = look_at(call.model), options_of(call.optimizers)
         key, structure = key_of(call, look), look.ids
-        restarts = self._current is not None and (structure != self._structure or self._live.is_replaced()
+        replaced = self._live.replaced_states() if self._current is not None and self._live is not None else None
+        restarts = self._current is not None and (structure != self._structure or self._live.is_replaced(replaced)
                                                   or self._live.trains_other(self._current.held.now()))
         gradients = with_gradient([*look.parameters, *call.optimizers.parameters])
-        need = Need(key, options, structure, gradients, call.batch, self._live is None, restarts, None)
+        need = Need(key, options, structure, gradients, call.batch, self._live is None, restarts, None, replaced)
         for program in self._programs if self.view == "global" else []:  # with a local view what calls have left is not read
             program.note_what_stands_in_places()
         if not restarts:  # a program on the state that is there first
@@ -301,6 +304,8 @@ class CompiledStep(CompiledFunction):
         if need.program is None and not need.restarts:
             need.program = served_too(self, call, need)
         program, drawn = need.program, None
+        if program is None:
+            need.replaced = None  # a capture may put other tensors there
         if need.restarts:
             remark(f"{self.__name__}: parameters or optimizer state were replaced; starting from the new ones")
             drawn = read_draws(self._live.trainer)

@@ -261,6 +261,14 @@ def leave_meta(tensor: torch.Tensor) -> int:
         return size
 
 
+@dataclasses.dataclass
+class Replaced:
+    """The slots of a live state in whose place the optimizer has something else, None where it has nothing."""
+
+    live: LiveState
+    states: list[tuple[Slot, Any]]
+
+
 class LiveState:
     """The tensors of a model and its optimizers that the ranks of `trainer` hold; see [Note: live state].
 
@@ -366,13 +374,19 @@ class LiveState:
         if self.lost:
             raise StateLostError(self.lost)
 
-    def is_replaced(self) -> bool:
+    def replaced_states(self) -> Replaced:
+        """What the optimizer has now in place of the tensors of slots: one walk over its states."""
+        with _no_torch_function():
+            return Replaced(self, list(self._replaced_states()))
+
+    def is_replaced(self, replaced: Replaced | None = None) -> bool:
         """True when the optimizer or the model holds tensors that the ranks cannot take: then the next program starts
-        from them. Tensors that the ranks can take (a loaded optimizer state) are taken by before_step()."""
+        from them. Tensors that the ranks can take (a loaded optimizer state) are taken by before_step(). `replaced`: what
+        replaced_states() has found."""
         with _no_torch_function():
             if not all(slot.fits() for slot in self.here):
                 return True
-            for slot, found in self._replaced_states():
+            for slot, found in (replaced or self.replaced_states()).states:
                 if not self._takes(slot, found):
                     return True
             for slot, parameter in self._gradients:
@@ -433,10 +447,11 @@ class LiveState:
         """Another thread than the one that trains reads: it may use a tensor at any time, and memory stays."""
         self._is_read_by_others |= threading.get_ident() != self._thread
 
-    def before_step(self, gradients: Gradients) -> None:
-        """What may have been written since the last step goes to the ranks. `gradients`: what the step does with them."""
+    def before_step(self, gradients: Gradients, replaced: Replaced | None = None) -> None:
+        """What may have been written since the last step goes to the ranks. `gradients`: what the step does with them;
+        `replaced`: what replaced_states() has found, where nothing has changed since."""
         self._thread = threading.get_ident()
-        self._take_replaced(gradients.read)
+        self._take_replaced(gradients.read, replaced)
         for slot, _ in self._gradients:
             if slot.is_here and slot.info.name in gradients.cleared and slot.has_alias():
                 raise ValueError(f"a tensor that shares memory with the gradient of {slot.info.name!r} is kept over a call "
@@ -454,11 +469,13 @@ class LiveState:
         self._take_replaced()
         self._is_fresh = False
 
-    def _take_replaced(self, read: Collection[str] = ()) -> None:
+    def _take_replaced(self, read: Collection[str] = (), replaced: Replaced | None = None) -> None:
         """Takes what model and optimizer have in place of the tensors of slots; `read`: whose gradients matter."""
         self.check()
         self.was_loaded = False
-        for slot, found in self._replaced_states():
+        if replaced is None or replaced.live is not self:
+            replaced = self.replaced_states()
+        for slot, found in replaced.states:
             self._replace(slot, found)
             self.was_loaded |= slot.info.state == "step"
         with _no_torch_function():

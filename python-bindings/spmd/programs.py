@@ -21,6 +21,7 @@ from .capture.scheduled import option_names
 from .capture.left_values import Table, leave, note_values
 from .capture.surroundings import surroundings
 from .capture.trace import Output
+from .livestate import Replaced
 from .runtime import Trainer
 
 
@@ -200,6 +201,7 @@ class Need:
     starts: bool  # there are no ranks
     restarts: bool  # the ranks' state is no longer that of model and optimizer
     program: Program | None  # that serves it
+    replaced: Replaced | None = None  # what the optimizer has in place of the ranks' state, where no program is made
 
     _RESTART, _COMPILE = -2, -1
 

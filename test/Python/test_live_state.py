@@ -499,6 +499,31 @@ def test_state_that_was_loaded_before_reset_is_kept(pair, monkeypatch) -> None:
     pair.check()
 
 
+def test_a_call_walks_once_over_the_optimizers_states(pair, monkeypatch) -> None:
+    """Whether they were replaced is asked, and what was is taken: both of one walk, also of other programs."""
+    asked = []
+    find = spmd.capture.optimizers.Optimizers.state_of
+    monkeypatch.setattr(spmd.capture.optimizers.Optimizers, "state_of",
+                        lambda self, parameter: asked.append(parameter) or find(self, parameter))
+    parameters = list(pair.model.parameters())
+    for replaces in (False, True, False):
+        if replaces:
+            state = pair.optimizer.state[parameters[0]], pair.twin_optimizer.state[next(pair.twin.parameters())]
+            for one in state:
+                one["exp_avg"] = one["exp_avg"] * 0.5
+        asked.clear()
+        pair.compiled(pair.model, pair.optimizer, *pair.batch)
+        assert sorted(map(id, asked)) == sorted(map(id, parameters))
+        train_step(pair.twin, pair.twin_optimizer, *pair.batch)
+    pair.check()
+    # Between the walk and the step another program is compiled, and what was replaced is taken all the same.
+    for state in (pair.optimizer.state[parameters[1]], pair.twin_optimizer.state[list(pair.twin.parameters())[1]]):
+        state["exp_avg"] = state["exp_avg"] * 0.5
+    pair.step(rows=4)
+    pair.step()
+    pair.check()
+
+
 def test_an_interrupt_waits_for_the_end_of_the_step(pair, monkeypatch, request) -> None:
     """Ctrl-C while the ranks work, and while a tensor is fetched: what was begun is finished, and nothing is stale."""
     # A shell starts what runs in the background with the signal ignored.
