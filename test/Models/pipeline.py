@@ -59,12 +59,25 @@ def told(output: str, errors: str) -> str:
     return "; ".join([*lines[max(at, 0):at + 1], *context, *apart])
 
 
-def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int = 3, dtype: torch.dtype = torch.float32) -> Path:
-    """The step package of a case: AdamW and clipping as people train, or plain SGD, which hides nothing."""
+def refused(stage: str, error: Exception) -> StageError:
+    """An error of ours in one line: what is wrong, and at which line of the model."""
+    lines = f"{type(error).__name__}: {error}".splitlines()
+    place = [line.strip() for line in lines if line.startswith("  File ")]
+    return StageError(stage, "; ".join(lines[:1] + place[-1:]))
+
+
+def prepare(case: zoo.Case, dtype: torch.dtype) -> torch.nn.Module:
+    """The model in a type."""
     model = zoo.build(case).to(dtype)
     for name, module in model.named_modules():
         if case.in_f32 and name.split(".")[-1] == case.in_f32:  # the whole model's own name is empty
             module.float()
+    return model
+
+
+def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int = 3, dtype: torch.dtype = torch.float32) -> Path:
+    """The step package of a case: AdamW and clipping as people train, or plain SGD, which hides nothing."""
+    model = prepare(case, dtype)
     if optimizer == "adamw":
         step, made = zoo.train_step, torch.optim.AdamW(model.parameters(), lr=1e-3)
     else:
@@ -76,9 +89,7 @@ def capture(case: zoo.Case, folder: Path, optimizer: str = "adamw", steps: int =
             package = spmd.capture(step, model, made, batches[0], reference=[(b,) for b in batches[:steps]],
                                    reference_state="zero_gradient")
     except Exception as error:  # whatever it is, it is told
-        lines = f"{type(error).__name__}: {error}".splitlines()
-        place = [line.strip() for line in lines if line.startswith("  File ")]
-        raise StageError("capture", "; ".join(lines[:1] + place[-1:])) from error
+        raise refused("capture", error) from error
     package.save(path)
     return path
 
@@ -113,20 +124,6 @@ def train(step: Path, case: zoo.Case, ranks: int, rtol: float = 1e-3, target: st
     run("compile", find_tool("spmd-compile"), step, "-o", artifact, f"--ranks={ranks}", f"--policy=class:{case.block}",
         f"--target={target}")
     run("train", find_tool("spmd-run"), artifact, "--check", "--quiet", f"--rtol={rtol}")
-
-
-def check_elsewhere(case: zoo.Case, target: str, dtype: torch.dtype, ranks: int = 2) -> str:
-    """Trains in a type, for a target, against eager PyTorch: three steps, of which emulated GPUs take one.
-
-    In bf16 parameters may differ by 8 epsilons, what spmd-run allows by itself. Biases, which begin at zero, are sums of a few rounded
-    gradients: of Qwen2Moe's eager's own are 3.0 % from what it computes in f32, so two roundings are up to 6 % apart (4.3 % on two
-    ranks, 3.9 % on one).
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        steps = 1 if target.startswith("emulate") else 3
-        step = capture(case, Path(folder), "sgd", steps, dtype)
-        train(step, case, ranks, 1e-4 if dtype is torch.float32 else 2.0**-4, target)
-        return f"{dtype} on {target}"
 
 
 def check(case: zoo.Case, ranks: int = 2) -> str:

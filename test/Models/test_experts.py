@@ -12,6 +12,7 @@ import torch
 
 transformers = pytest.importorskip("transformers", minversion="5.23.0")
 
+import elsewhere  # noqa: E402
 import pipeline  # noqa: E402
 import spmd  # noqa: E402
 import zoo  # noqa: E402
@@ -19,6 +20,9 @@ import zoo  # noqa: E402
 MODELS = ["MixtralForCausalLM", "OlmoeForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM",
           "DeepseekV3ForCausalLM", "GptOssForCausalLM"]
 STEPS = 3
+#: Models with experts in their code that are no case, and why.
+NOT_TRIED = {"bamba": "one expert, always", "diffusion_gemma": "its forward gives no loss: what is compared is noised outside of it",
+             "vitpose_backbone": "the experts are of datasets, and no head has a loss"}
 
 
 def capture(name: str, folder: Path, dtype: torch.dtype = torch.float32) -> tuple[zoo.Case, Path]:
@@ -61,12 +65,37 @@ def test_trains_in_bf16(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("dtype, target", [(torch.bfloat16, "host"), (torch.float32, "emulate:sm_90"),
+@pytest.mark.parametrize("dtype, target", [(torch.float32, "host"), (torch.bfloat16, "host"), (torch.float32, "emulate:sm_90"),
                                            (torch.bfloat16, "emulate:sm_90")])
 @pytest.mark.parametrize("name", ["SwitchTransformersForConditionalGeneration", "GraniteMoeHybridForCausalLM", "Qwen2MoeForCausalLM"])
 def test_trains_elsewhere(name: str, dtype: torch.dtype, target: str) -> None:
     """A sample of what `scripts/coverage-models --dtype --target` tries with all mixtures."""
-    pipeline.check_elsewhere(zoo.find(name), target, dtype)
+    elsewhere.check(zoo.find(name), target, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_gradient_that_is_off_is_told(dtype: torch.dtype, monkeypatch) -> None:
+    """By a ninth of its norm, which moves no loss and no parameter by a rounding of bf16."""
+    def wrong(model, optimizer, batch):
+        loss = model(**batch).loss
+        (loss * (8 / 9)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    monkeypatch.setattr(zoo, "plain_step", wrong)
+    with pytest.raises(pipeline.StageError, match="weight is .* off, eager's") as caught:
+        elsewhere.check(zoo.find("OlmoeForCausalLM"), "host", dtype)
+    assert caught.value.stage == "gradients"
+
+
+def test_every_mixture_is_tried() -> None:
+    """Each model of transformers with experts is in the zoo, by one class at least, but for those that say why not."""
+    heard = r"use_experts_implementation|num_(local_)?experts\b|n_routed_experts|moe_num_experts"
+    models = {path: path.read_text() for path in (Path(transformers.__file__).parent / "models").glob("*/modeling_*.py")}
+    mixtures = {path.parent.name: text for path, text in models.items() if re.search(heard, text)}
+    untried = {name for name, text in mixtures.items() if not any(f"class {case.name}(" in text for case in zoo.MIXTURES)}
+    assert untried == set(NOT_TRIED)
 
 
 @pytest.mark.parametrize("name, kept", [("Qwen2MoeForCausalLM", False), ("SwitchTransformersForConditionalGeneration", True)])

@@ -152,30 +152,19 @@ CLIP_VISION = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=2, nu
 EXPERTS = dict(num_experts=4, num_local_experts=4, num_experts_per_tok=2, moe_intermediate_size=24, intermediate_size=24)
 SHARED = dict(n_routed_experts=4, n_shared_experts=1, n_group=1, topk_group=1, first_k_dense_replace=1)
 LATENT = dict(q_lora_rank=8, kv_lora_rank=8, qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=8, num_key_value_heads=4)
+INDEX = dict(index_topk=4, index_head_dim=8, index_n_heads=2)
+INKLING = dict(**EXPERTS, n_routed_experts=4, head_dim=8, swa_num_attention_heads=4, swa_num_key_value_heads=2, swa_head_dim=8,
+               sliding_window_size=4, d_rel=4, rel_extent=16, layer_types=["hybrid_sliding", "hybrid"])
 
-CASES = [
-    Case("GPT2LMHeadModel", "GPT2Config", GPT2, causal, "GPT2Block"),
-    Case("GPT2ForSequenceClassification", "GPT2Config", GPT2, classified, "GPT2Block"),
-    Case("GPT2ForTokenClassification", "GPT2Config", {**GPT2, "classifier_dropout": 0.0}, token_classified,
-         "GPT2Block"),
-    decoder("LlamaForCausalLM", "LlamaDecoderLayer"),
-    dataclasses.replace(decoder("LlamaForCausalLM", "LlamaDecoderLayer", batch=padded_causal), kind="padded"),
-    decoder("MistralForCausalLM", "MistralDecoderLayer", sliding_window=4),
-    decoder("Qwen2ForCausalLM", "Qwen2DecoderLayer"),
-    decoder("Qwen3ForCausalLM", "Qwen3DecoderLayer", head_dim=8),
-    decoder("GemmaForCausalLM", "GemmaDecoderLayer", head_dim=8),
-    decoder("Gemma2ForCausalLM", "Gemma2DecoderLayer", head_dim=8, sliding_window=4),
-    decoder("OlmoForCausalLM", "OlmoDecoderLayer"),
-    decoder("Olmo2ForCausalLM", "Olmo2DecoderLayer"),
-    decoder("StableLmForCausalLM", "StableLmDecoderLayer", hidden_dropout=0.0),
-    decoder("PhiForCausalLM", "PhiDecoderLayer", resid_pdrop=0.0, embd_pdrop=0.0),
-    decoder("Phi3ForCausalLM", "Phi3DecoderLayer", resid_pdrop=0.0, embd_pdrop=0.0),
-    decoder("GraniteForCausalLM", "GraniteDecoderLayer"),
-    decoder("CohereForCausalLM", "CohereDecoderLayer"),
-    decoder("Starcoder2ForCausalLM", "Starcoder2DecoderLayer", residual_dropout=0.0, embedding_dropout=0.0),
-    decoder("SmolLM3ForCausalLM", "SmolLM3DecoderLayer"),
-    decoder("HeliumForCausalLM", "HeliumDecoderLayer", head_dim=4),
-    decoder("GlmForCausalLM", "GlmDecoderLayer", head_dim=8),
+PATCHES = dict(depth=1, hidden_size=16, intermediate_size=20, num_heads=2, patch_size=4)
+DEEPSTACK = dict(**PATCHES, out_hidden_size=16, num_position_embeddings=16, deepstack_visual_indexes=[0])
+PICTURES = dict(hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2, image_size=16, patch_size=4)
+PAGES = dict(hidden_size=16, output_channels=8, num_hidden_layers=1, num_attention_heads=2, image_size=32, patch_size=4, mlp_dim=20,
+             window_size=2, global_attn_indexes=[0], downsample_channels=[8, 16])
+SECTIONS = dict(rope_type="default", rope_theta=10000.0, mrope_section=[1, 1, 2])
+
+#: Mixtures of experts.
+MIXTURES = [
     # Rows of grouped products are multiples of 16 bytes, in bf16 too.
     decoder("MixtralForCausalLM", "MixtralDecoderLayer", num_local_experts=3, num_experts_per_tok=2,
             intermediate_size=24, output_router_logits=True),
@@ -243,8 +232,8 @@ CASES = [
     # A router that begins with zeros, and attention to the keys whose scores behind a ReLU are the largest.
     tied("AfmoeForCausalLM", "AfmoeDecoderLayer", **{**EXPERTS, "num_shared_experts": 1, "head_dim": 8, "sliding_window": 4,
                                                      "num_dense_layers": 1}),
-    *(tied(f"{name}ForCausalLM", f"{name}DecoderLayer", **{**EXPERTS, **SHARED, **LATENT, "index_topk": 4, "index_head_dim": 8,
-                                                           "index_n_heads": 2}) for name in ("DeepseekV32", "GlmMoeDsa")),
+    *(tied(f"{name}ForCausalLM", f"{name}DecoderLayer", **{**EXPERTS, **SHARED, **LATENT, **INDEX})
+      for name in ("DeepseekV32", "GlmMoeDsa")),
     # Experts that are modules of their own, in loops over those that are hit.
     Case("SwitchTransformersForConditionalGeneration", "SwitchTransformersConfig", {
         **T5, "num_decoder_layers": 2, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1, "num_experts": 3,
@@ -253,6 +242,126 @@ CASES = [
         **BART, "encoder_sparse_step": 2, "decoder_sparse_step": 2, "num_experts": 3, "moe_token_dropout": 0.0,
         "encoder_layerdrop": 0.0, "decoder_layerdrop": 0.0, "scale_embedding": False}, translated, "NllbMoeEncoderLayer",
         in_f32="classifier"),
+    # Of each kind of sparse attention, residual stream and router that stands in no other model's code.
+    decoder("AXK1ForCausalLM", "AXK1DecoderLayer", **{**EXPERTS, **SHARED, **LATENT}),
+    tied("AXK2ForCausalLM", "AXK2DecoderLayer", **{**EXPERTS, **SHARED, **LATENT, **INDEX, "gated_norm_rank": 4}),
+    decoder("BailingHybridForCausalLM", "BailingHybridDecoderLayer", **{
+        **EXPERTS, **SHARED, **LATENT, "head_dim": 8, "layer_types": ["linear_attention", "full_attention"], "num_mtp_layers": 0}),
+    decoder("BeamForCausalLM", "BeamDecoderLayer", **{
+        **EXPERTS, "head_dim": 8, "sliding_window": 4, "n_group": 2, "topk_group": 1, "mlp_layer_types": ["dense", "sparse"]}),
+    tied("DeepseekV4ForCausalLM", "DeepseekV4DecoderLayer", **{
+        **EXPERTS, **SHARED, **INDEX, "head_dim": 16, "q_lora_rank": 8, "num_key_value_heads": 1, "partial_rotary_factor": 0.5,
+        "o_groups": 2, "o_lora_rank": 8, "hc_mult": 2, "hc_sinkhorn_iters": 3, "sliding_window": 4,
+        "layer_types": ["sliding_attention", "compressed_sparse_attention"], "mlp_layer_types": ["moe", "moe"],
+        "compress_rates": {"compressed_sparse_attention": 2, "heavily_compressed_attention": 4}}),
+    tied("Dots3NoteForCausalLM", "Dots3NoteTextDecoderLayer", config="Dots3NoteTextConfig", **{
+        **EXPERTS, **SHARED, **LATENT, **INDEX, "head_dim": 16, "sliding_window": 4, "shared_experts_intermediate_size": 24,
+        "layer_types": ["sliding_attention", "indexed_attention"], "swa_num_attention_heads": 4, "swa_num_key_value_heads": 4,
+        "swa_q_lora_rank": 8, "swa_kv_lora_rank": 8, "swa_head_dim": 16, "swa_qk_nope_head_dim": 8, "swa_v_head_dim": 8}),
+    decoder("ExaoneMoeForCausalLM", "ExaoneMoeDecoderLayer", **{
+        **EXPERTS, "head_dim": 8, "sliding_window": 4, "num_shared_experts": 1, "sliding_window_pattern": 2}),
+    decoder("FlintForCausalLM", "FlintDecoderLayer", **{
+        **EXPERTS, "head_dim": 8, "sliding_window": 4, "shared_expert_intermediate_size": 20, "mlp_only_layers": [],
+        "layer_types": ["sliding_attention", "full_attention"]}),
+    decoder("GraniteMoeSWAForCausalLM", "GraniteMoeSWADecoderLayer", **{
+        **EXPERTS, "shared_intermediate_size": 20, "sliding_window": 4}),
+    tied("HYV4ForCausalLM", "HYV4DecoderLayer", **{**EXPERTS, **SHARED, **LATENT, **INDEX, "hc_mult": 2}),
+    decoder("InklingForCausalLM", "InklingDecoderLayer", config="InklingTextConfig", **{
+        **INKLING, "n_shared_experts": 1, "logits_mup_width_multiplier": 1.0}),
+    decoder("KimiLinearForCausalLM", "KimiLinearDecoderLayer", **{
+        **EXPERTS, **SHARED, **LATENT, "q_lora_rank": None, "linear_head_dim": 8, "linear_num_heads": 2,
+        "layer_types": ["linear_attention", "full_attention"], "mlp_layer_types": ["dense", "sparse"]}),
+    decoder("Kolibri1ForCausalLM", "Kolibri1DecoderLayer", **{
+        **EXPERTS, "head_dim": 8, "sliding_window": 4, "shared_expert_intermediate_size": 24,
+        "layer_types": ["sliding_attention", "full_attention"]}),
+    decoder("MiniMaxM3VLForCausalLM", "MiniMaxM3VLDecoderLayer", config="MiniMaxM3VLTextConfig", **{
+        **EXPERTS, "head_dim": 8, "dense_intermediate_size": 20, "shared_intermediate_size": 24, "rotary_dim": 4,
+        "index_n_heads": 2, "index_head_dim": 8, "index_block_size": 2, "index_topk_blocks": 2,
+        "layer_types": ["full_attention", "minimax_m3_sparse"]}),
+    decoder("Qwen4ExpForCausalLM", "Qwen4ExpTextDecoderLayer", config="Qwen4ExpTextConfig", **{
+        **EXPERTS, "shared_expert_intermediate_size": 20, "head_dim": 8, "linear_num_key_heads": 2, "linear_num_value_heads": 2,
+        "linear_key_head_dim": 8, "linear_value_head_dim": 8, "hc_count": 2, "hc_lowrank": 4, "indexer_n_heads": 2,
+        "indexer_kv_heads": 1, "indexer_head_dim": 8, "indexer_budget": 4, "indexer_compress_ratio": 2,
+        "layer_types": ["linear_attention", "indexed_attention"]}),
+    decoder("ZayaForCausalLM", "ZayaDecoderLayer", **{
+        **EXPERTS, "num_experts_per_tok": 1, "head_dim": 8, "router_hidden_size": 8}),
+    decoder("Gemma4ForCausalLM", "Gemma4TextDecoderLayer", config="Gemma4TextConfig", **{
+        **EXPERTS, "head_dim": 8, "global_head_dim": 8, "sliding_window": 4, "enable_moe_block": True, "top_k_experts": 2,
+        "hidden_size_per_layer_input": 4, "vocab_size_per_layer_input": VOCABULARY,
+        "layer_types": ["sliding_attention", "full_attention"]}),
+    # A router whose own code computes in f32.
+    dataclasses.replace(decoder("Inkling2ForCausalLM", "Inkling2SlidingDecoderLayer", config="Inkling2TextConfig", **{
+        **INKLING, "unpadded_vocab_size": VOCABULARY, "n_layers_per_attn_res_block": 2, "log_scaling_n_floor": 1000}), in_f32="gate"),
+    # A router that draws at random in training: with a jitter of 0 from the largest alone.
+    decoder("PhimoeForCausalLM", "PhimoeDecoderLayer", **{**EXPERTS, "router_jitter_noise": 0.0}),
+    # Experts of their own: all of them for each token, rows of two embeddings, and masks.
+    decoder("Llama4ForCausalLM", "Llama4TextDecoderLayer", config="Llama4TextConfig", **{
+        **EXPERTS, "num_experts_per_tok": 1, "head_dim": 8, "intermediate_size_mlp": 20, "attention_chunk_size": 4}),
+    decoder("DogeForCausalLM", "DogeDecoderLayer", **{**EXPERTS, "is_moe": True, "intermediate_size": 20}),
+    Case("OpenAIPrivacyFilterForTokenClassification", "OpenAIPrivacyFilterConfig", {
+        **LLAMA, "num_local_experts": 4, "num_experts_per_tok": 2, "head_dim": 8, "intermediate_size": 24, "sliding_window": 4,
+        "num_labels": 3}, token_classified, "OpenAIPrivacyFilterEncoderLayer"),
+    # Models that see and hear, given text alone.
+    *(dataclasses.replace(Case(f"{name}ForConditionalGeneration", f"{name}Config", dict(
+        text_config={**LLAMA, **EXPERTS, **text}, vision_config=seen, **heard), causal, f"{block}DecoderLayer"), kind=kind, ties=bool(kind))
+      for name, block, kind, text, seen, heard in [
+        ("Aria", "AriaText", "", dict(moe_num_experts=4, moe_topk=2, head_dim=8), dict(**PICTURES, model_type="idefics3_vision"), {}),
+        ("DeepseekOcr2", "DeepseekOcr2Text", "", dict(
+            **SHARED, head_dim=4, mlp_layer_types=["dense", "sparse"], num_key_value_heads=4), dict(sam_config=PAGES, encoder_config=dict(
+                hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2)), {}),
+        ("Ernie4_5_VLMoe", "Ernie4_5_VLMoe", "", dict(
+            moe_intermediate_size=[24, 24], moe_num_experts=4, moe_k=2, moe_num_shared_experts=1, head_dim=8,
+            rope_parameters=SECTIONS), PATCHES, {}),
+        ("Glm4vMoe", "Glm4vMoeText", "", dict(**SHARED, head_dim=16, rope_parameters={**SECTIONS, "partial_rotary_factor": 0.5}),
+         dict(**PATCHES, image_size=16, out_hidden_size=16), {}),
+        ("Glm5Next", "Glm5NextText", "ties", {
+            **SHARED, **LATENT, **INDEX, "qk_rope_head_dim": 0, "linear_head_dim": 8, "linear_num_heads": 2, "hc_mult": 2,
+            "hc_sinkhorn_iters": 3, "index_kpool": 2, "layer_types": ["linear_attention", "indexed_attention"],
+            "mlp_layer_types": ["dense", "sparse"]}, dict(**PATCHES, image_size=16, out_hidden_size=16), {}),
+        ("MistralLarge4", "MistralLarge4Text", "ties", {**SHARED, **LATENT, **INDEX}, dict(**PICTURES, model_type="pixtral"), {}),
+        ("MuseSpark", "MuseSparkText", "", dict(
+            head_dim=8, sliding_window=4, moe_hidden_size=16, layer_types=["sliding_attention", "full_attention"]), dict(
+                hidden_size=16, intermediate_size=20, num_hidden_layers=1, num_attention_heads=2, patch_size=4), dict(audio_config=dict(
+                    patch_sizes=[2, 2], hidden_sizes=[8, 8], depths=[1, 1], num_hidden_layers=2, out_hidden_size=16))),
+        ("Qwen3VLMoe", "Qwen3VLMoeText", "", dict(head_dim=8), DEEPSTACK, {}),
+        ("Qwen3_5Moe", "Qwen3_5Moe", "", dict(
+            head_dim=8, shared_expert_intermediate_size=20, linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8,
+            linear_value_head_dim=8, layer_types=["linear_attention", "full_attention"]), DEEPSTACK, {}),
+        ("Qwen3OmniMoeThinker", "Qwen3OmniMoeThinkerText", "", dict(head_dim=8), DEEPSTACK, dict(audio_config=dict(
+            num_mel_bins=8, encoder_layers=1, encoder_attention_heads=2, encoder_ffn_dim=20, d_model=16, output_dim=16,
+            downsample_hidden_size=8))),
+        ("Step3p7", "Step3p7", "", dict(
+            n_routed_experts=4, share_expert_dim=24, head_dim=8, sliding_window=4, layer_types=["sliding_attention", "full_attention"],
+            mlp_layer_types=["dense", "sparse"]), PICTURES, {}),
+        ("UnlimitedOcr", "UnlimitedOcrText", "", dict(
+            **SHARED, head_dim=4, mlp_layer_types=["dense", "sparse"], num_key_value_heads=4, sliding_window=4),
+         dict(sam_config=PAGES, encoder_config=PICTURES), {})]),
+]
+
+CASES = [
+    Case("GPT2LMHeadModel", "GPT2Config", GPT2, causal, "GPT2Block"),
+    Case("GPT2ForSequenceClassification", "GPT2Config", GPT2, classified, "GPT2Block"),
+    Case("GPT2ForTokenClassification", "GPT2Config", {**GPT2, "classifier_dropout": 0.0}, token_classified,
+         "GPT2Block"),
+    decoder("LlamaForCausalLM", "LlamaDecoderLayer"),
+    dataclasses.replace(decoder("LlamaForCausalLM", "LlamaDecoderLayer", batch=padded_causal), kind="padded"),
+    decoder("MistralForCausalLM", "MistralDecoderLayer", sliding_window=4),
+    decoder("Qwen2ForCausalLM", "Qwen2DecoderLayer"),
+    decoder("Qwen3ForCausalLM", "Qwen3DecoderLayer", head_dim=8),
+    decoder("GemmaForCausalLM", "GemmaDecoderLayer", head_dim=8),
+    decoder("Gemma2ForCausalLM", "Gemma2DecoderLayer", head_dim=8, sliding_window=4),
+    decoder("OlmoForCausalLM", "OlmoDecoderLayer"),
+    decoder("Olmo2ForCausalLM", "Olmo2DecoderLayer"),
+    decoder("StableLmForCausalLM", "StableLmDecoderLayer", hidden_dropout=0.0),
+    decoder("PhiForCausalLM", "PhiDecoderLayer", resid_pdrop=0.0, embd_pdrop=0.0),
+    decoder("Phi3ForCausalLM", "Phi3DecoderLayer", resid_pdrop=0.0, embd_pdrop=0.0),
+    decoder("GraniteForCausalLM", "GraniteDecoderLayer"),
+    decoder("CohereForCausalLM", "CohereDecoderLayer"),
+    decoder("Starcoder2ForCausalLM", "Starcoder2DecoderLayer", residual_dropout=0.0, embedding_dropout=0.0),
+    decoder("SmolLM3ForCausalLM", "SmolLM3DecoderLayer"),
+    decoder("HeliumForCausalLM", "HeliumDecoderLayer", head_dim=4),
+    decoder("GlmForCausalLM", "GlmDecoderLayer", head_dim=8),
+    *MIXTURES,
     Case("FalconForCausalLM", "FalconConfig", dict(
         vocab_size=VOCABULARY, hidden_size=16, num_hidden_layers=2, num_attention_heads=4, hidden_dropout=0.0,
         attention_dropout=0.0, bos_token_id=1, eos_token_id=2), causal, "FalconDecoderLayer"),
