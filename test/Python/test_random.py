@@ -40,6 +40,9 @@ class Noisy(nn.Module):
         h = F.feature_alpha_dropout(h.view(-1, 4, 4), 0.2, True).flatten(1)
         h = h + torch.rand(16) * torch.bernoulli(torch.full_like(h, 0.5)) + h.new_empty(16).uniform_(-0.1, 0.1)
         h = h * (1 + h.new_empty(h.shape).normal_(0, 0.01)) * torch.randint(1, 3, (16,))
+        h = F.rrelu(h, training=True)[torch.randperm(h.shape[0])]
+        h = h * torch.multinomial(h.detach().softmax(-1), 1) + torch.multinomial(torch.arange(16.0), 9).sum()
+        h = F.rrelu(h + torch.multinomial(h.detach().abs() + 1, 16, replacement=True), inplace=True, training=True)
         return self.fc2(h) * F.gumbel_softmax(torch.zeros(4), 2.0).detach()
 
 
@@ -222,16 +225,30 @@ def test_draws_have_the_right_distribution():
         uniform, normal = torch.rand(100, 1000), torch.randn(100, 1000)
         kept = F.dropout(torch.ones(100, 1000), 0.25)
         integers = torch.randint(3, 8, (100, 1000))
+        orders = torch.stack([torch.randperm(4) for _ in range(4000)])
+        slopes = -F.rrelu(torch.full((100, 1000), -1.0), 0.25, 0.75, training=True)
+        weights = torch.tensor([1.0, 0.0, 3.0, 4.0]).expand(40000, 4)
+        once = torch.multinomial(weights, 1)
+        pairs = torch.multinomial(weights, 2)
+        triples = torch.multinomial(weights, 3, replacement=True)
     assert abs(uniform.mean() - 0.5) < 0.005 and uniform.min() >= 0 and uniform.max() < 1
     assert abs(normal.mean()) < 0.01 and abs(normal.std() - 1) < 0.01
     assert abs((kept != 0).float().mean() - 0.75) < 0.005
     assert set(kept.unique().tolist()) == {0.0, torch.tensor(1 / 0.75).item()}
     assert integers.min() == 3 and integers.max() == 7 and abs(integers.float().mean() - 5) < 0.02
+    assert len(orders.unique(dim=0)) == 24 and torch.equal(orders.sort(-1)[0], torch.arange(4).expand(4000, 4))
+    assert (torch.stack([(orders[:, i] == j).float().mean() for i in range(4) for j in range(4)]) - 0.25).abs().max() < 0.03
+    assert slopes.min() >= 0.25 and slopes.max() <= 0.75 and abs(slopes.mean() - 0.5) < 0.005
+    for drawn in (once, pairs[:, :1], triples[:, 0], triples[:, 2]):
+        shares = F.one_hot(drawn.flatten(), 4).float().mean(0)
+        assert shares[1] == 0 and (shares - torch.tensor([0.125, 0, 0.375, 0.5])).abs().max() < 0.01
+    both = (pairs == 2).any(1) & (pairs == 3).any(1)  # the third first, then the fourth, or the other way round
+    assert abs(both.float().mean() - (0.375 * 4 / 5 + 0.5 * 3 / 4)) < 0.01 and not (pairs[:, 0] == pairs[:, 1]).any()
+    assert abs((triples[:, 0] == triples[:, 1]).float().mean() - (0.125**2 + 0.375**2 + 0.5**2)) < 0.01
     assert abs(np.corrcoef(uniform.flatten(), normal.flatten())[0, 1]) < 0.02
 
 
-@pytest.mark.parametrize("draw", [lambda x: torch.multinomial(x.abs().sum(0) + 1, 2), lambda x: torch.randperm(4),
-                                  lambda x: F.rrelu(x, training=True), lambda x: torch.poisson(x.abs())])
+@pytest.mark.parametrize("draw", [lambda x: torch.poisson(x.abs()), lambda x: torch.distributions.Beta(0.4, 0.4).sample()])
 def test_what_has_no_form_is_an_error(draw):
     def step(model, optimizer, x):
         loss = (model.weight * x).sum() + draw(x).sum()

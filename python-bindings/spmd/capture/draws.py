@@ -136,8 +136,6 @@ class Draws(TorchDispatchMode):
             return func(*args, **kwargs, generator=generator) if generator not in args else func(*args, **kwargs)
         if replace is not None:
             return replace(self, *args, **kwargs)
-        if func is torch.ops.aten.rrelu_with_noise.default and not (args[4:5] or (kwargs.get("training"),))[0]:
-            return func(*args, **kwargs)  # its slope is fixed outside of training
         if torch.Tag.nondeterministic_seeded in func.tags and func not in _DETERMINISTIC:
             raise NotImplementedError(f"{func} draws random numbers in a way that has no form independent of ranks")
         return func(*args, **kwargs)
@@ -222,6 +220,35 @@ def _native_dropout_backward(draws, grad_output, mask, scale):
     return grad_output * (mask.to(grad_output.dtype) * scale)
 
 
+def _randperm(draws, n, *, dtype=torch.int64, device=None, **unused):
+    """The order of n numbers, of 48 bits: two of them are alike about never."""
+    high, low = draws.uniform((n,), device, words=(0, 1))
+    return (high.to(torch.float64) + low.to(torch.float64) * 2.0**-24).argsort(stable=True).to(dtype)
+
+
+def _multinomial(draws, weights, count, replacement=False, **unused):
+    """Of exponential waiting times, divided by the weights, those that are over first. With replacement each sample waits anew."""
+    size, again = tuple(weights.shape), replacement and count != 1
+    size = (*size[:-1], count, size[-1]) if again else size
+    waits = -(1 - draws.uniform(size, weights.device)[0]).log()
+    chances = weights.to(torch.promote_types(weights.dtype, torch.float32))
+    chances = (chances.unsqueeze(-2) if again else chances) / waits.clamp(min=2.0**-25)
+    return chances.argmax(-1) if again else chances.argmax(-1, keepdim=True) if count == 1 else chances.topk(count)[1]
+
+
+def _rrelu(draws, input, noise, lower=1 / 8, upper=1 / 3, training=False, **unused):
+    if not training:  # one slope for all
+        return aten.rrelu_with_noise.default(input, noise, lower, upper, training)
+    slopes = draws.uniform(tuple(input.shape), input.device)[0].to(input.dtype) * (upper - lower) + lower
+    noise.copy_(torch.where(input <= 0, slopes, 1))
+    return input * noise
+
+
+def _rrelu_backward(draws, grad, input, noise, lower, upper, training, is_result):
+    return grad * noise if training else aten.rrelu_with_noise_backward.default(grad, input, noise, lower, upper, training,
+                                                                                is_result)
+
+
 _UNIFORM = lambda draws, self, low=0.0, high=1.0: draws.uniform(tuple(self.shape), self.device)[0] * (high - low) + low
 _NORMAL = lambda draws, self, mean=0.0, std=1.0: _normal(draws, self.shape, self.device) * std + mean
 _EXPONENTIAL = lambda draws, self, lambd=1.0: -(1 - draws.uniform(tuple(self.shape), self.device)[0]).log() / lambd
@@ -241,6 +268,9 @@ _REPLACED: dict[Any, Callable] = {
     aten.normal.Tensor_float: _normal_of, aten.normal.float_Tensor: _normal_of, aten.normal.Tensor_Tensor: _normal_of,
     aten.normal.float_float: _normal_of,
     aten.exponential_.default: _in_place(_EXPONENTIAL), aten.log_normal_.default: _in_place(_LOG_NORMAL),
+    aten.randperm.default: _randperm, aten.multinomial.default: _multinomial,
+    aten.rrelu_with_noise.default: _rrelu, aten.rrelu_with_noise_backward.default: _rrelu_backward,
+    aten.rrelu_with_noise_.default: lambda draws, self, *args, **kwargs: self.copy_(_rrelu(draws, self, *args, **kwargs)),
     aten.native_dropout.default: _native_dropout,
     aten.native_dropout_backward.default: _native_dropout_backward,
 }
