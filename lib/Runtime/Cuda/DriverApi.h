@@ -5,7 +5,7 @@
 // values are those of the CUDA driver API reference; each function is asked for
 // by cuGetProcAddress at the version that its signature is of, since later
 // headers rename (cuCtxCreate is _v4 in 13.0) and the library keeps all of them.
-// DriverApiTest compares this file with cuda.h where there is one.
+// HeadersTest compares this file with cuda.h where there is one.
 //
 //===----------------------------------------------------------------------===//
 
