@@ -19,6 +19,8 @@ from typing import Any, Callable, Hashable, Iterator, NamedTuple, TypeVar
 import torch
 from torch.utils import _pytree as pytree
 
+from .device_meshes import is_made_of_meshes
+
 NUMBERS = (bool, int, float, complex, str, types.NoneType)
 _OPAQUE = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)
 _CONTAINERS = (list, tuple, set, frozenset, collections.deque)
@@ -34,6 +36,7 @@ class Aspect(enum.Enum):
     VALUE = ""
     STATE = "the state of "
     SIZE = "the number of entries of "
+    MESHES = "the meshes in "
 
 
 class Watched(NamedTuple):
@@ -59,6 +62,9 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool], tensors: 
         if isinstance(value, NUMBERS):
             found[Watched(Aspect.VALUE, path)] = value
             continue
+        if is_made_of_meshes(value):
+            found[Watched(Aspect.MESHES, path)] = None
+            continue
         if isinstance(value, _OPAQUE) and not (tensors and _is_small(value)) or id(value) in seen:
             continue
         seen.add(id(value))
@@ -67,9 +73,15 @@ def host_state(names: dict[str, Any], is_users: Callable[[Any], bool], tensors: 
             found[Watched(Aspect.STATE, path)] = position
         elif depth:
             if isinstance(value, (dict, *_MAPPINGS, *_CONTAINERS)):
-                found[Watched(Aspect.SIZE, path)] = len(value)
+                found[Watched(Aspect.SIZE, path)] = _size(value)
             queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
     return found
+
+
+def may_stay(what: Watched, before: dict[Watched, Any], after: dict[Watched, Any]) -> bool:
+    """Where nothing was, meshes are, of the ranks that there are at every call."""
+    was_empty = what in before and before[what] == (0 if what.aspect is Aspect.SIZE else None)
+    return Watched(Aspect.MESHES, what.path) in after and (was_empty or what.aspect is Aspect.MESHES)
 
 
 def tables(names: dict[str, Any], is_users: Callable[[Any], bool]) -> Iterator[tuple[str, dict, bool]]:
@@ -145,6 +157,13 @@ def _children(path: str, value: Any, is_users: Callable[[Any], bool]) -> Iterato
             for key in (slots,) if isinstance(slots, str) else slots:
                 if not key.startswith("__") and hasattr(value, key):
                     yield f"{path}.{key}", getattr(value, key)
+
+
+def _size(value: Any) -> int:
+    """How many entries there are, beside meshes."""
+    if not isinstance(value, (dict, list)) or len(value) > _ENTRIES:
+        return len(value)
+    return sum(not is_made_of_meshes(entry) for entry in (value.values() if isinstance(value, dict) else value))
 
 
 def _position(value: Any) -> Any:

@@ -29,7 +29,8 @@ from .errors import Frame, error_at, where
 from .fakes import FakeStep
 from .held import named_modules
 from .grown_lists import KINDS, Grown, WatchedLists
-from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, entry_path, generator_states, host_state
+from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, entry_path, generator_states, host_state, \
+    may_stay
 from .left_values import TRACED, Left, Table, WatchedTables
 from .optimizers import Optimizers
 from .seeds import SeededGenerators
@@ -39,6 +40,7 @@ _CURES = {
     Aspect.VALUE: "count outside of the step, or keep it in a buffer of the model",
     Aspect.STATE: "take it, or draw, outside of the step, and pass tensors in",
     Aspect.SIZE: "return it from the step, and keep what the call gives back",
+    Aspect.MESHES: "take them away outside of the step",
 }
 _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
 
@@ -114,8 +116,9 @@ class SideEffects:
         expected = {Watched(aspect, left.path) for left in self._left for aspect in Aspect}
         expected |= {Watched(Aspect.SIZE, left.owner.path) for left in self._left if isinstance(left.owner, Table)}
         inside = tuple(f"{left.path}{sign}" for left in self._left if not isinstance(left.value, TRACED) for sign in "[.")
-        for what in differences(self._before, host_state(after, has_users_class)):
-            if what not in expected and not what.path.startswith(inside):
+        state = host_state(after, has_users_class)
+        for what in differences(self._before, state):
+            if what not in expected and not what.path.startswith(inside) and not may_stay(what, self._before, state):
                 raise error_at(self._line_of(what.path),
                                f"the step changes {what}, which a captured step would do once, when it is captured",
                                _CURES[what.aspect])

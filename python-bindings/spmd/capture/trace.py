@@ -27,6 +27,7 @@ from .complex_numbers import ComplexNumbers, reach_pairs
 from .composites import one_op_composites
 from .data_assignments import DataAssignments
 from .draws import Draws
+from .device_meshes import meshes_outside
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input, ReplacedGradient
 from .gradients import Gradients, first_use, has_values, names_of
@@ -280,7 +281,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # The placeholders are the very fakes installed in model, optimizer and batch: the tracer knows them by
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
-                  segments.followed(), chosen.followed(), followed_module_casts(),
+                  segments.followed(), chosen.followed(), followed_module_casts(), meshes_outside(stamps.known.value),
                   _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
                   Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
