@@ -61,7 +61,7 @@ kernels of an H100 run on the CPU with every access checked: `scripts/coverage-m
 Losses of three steps (emulated one), the parameters after them and the gradients of the first step are eager's. A cell says how
 far the gradients are from eager's in f32, ‖g − t‖ / ‖t‖ of all together; behind it how far eager's own in bf16 are: of no
 parameter are ours more than three times as far, or than 4 epsilons of bf16 (`test/Models/elsewhere.py`). Where eager's are 1 % off it is
-roundings; where more, some token whose scores are nearly equal took another expert in bf16. {unknown}
+roundings; where more, some token whose scores are nearly equal took another expert in bf16. {trains}{unknown}
 
 | class | {columns} |
 | --- |{lines}
@@ -100,8 +100,10 @@ class Document:
         text = HEAD.format(version=transformers.__version__, passed=passed, total=len(labels), failed=len(known) - passed,
                            missing=f", {missing} have not been run" if missing else "")
         text += "".join(f"| `{name}` | {row} |\n" for name, row in known.items())
+        trains = any(cell == "trains" for cells in self.cells.values() for cell in cells.values())
         unknown = sum(name not in cells for cells in self.cells.values() for name in mixtures)
         text += MIXTURES.format(columns=" | ".join(f"{target}, {dtype}" for target, dtype in SETTINGS), lines=" --- |" * len(SETTINGS),
+                                trains="`trains`: of an earlier run, which compared no gradients. " if trains else "",
                                 unknown=f"{unknown} cells have not been run (–)." if unknown else "All have been run.")
         text += "".join(f"| `{name}` | " + " | ".join(self.cells[setting].get(name, "–") for setting in SETTINGS) + " |\n"
                         for name in mixtures)

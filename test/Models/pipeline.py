@@ -62,7 +62,7 @@ def told(output: str, errors: str) -> str:
 def refused(stage: str, error: Exception) -> StageError:
     """An error of ours in one line: what is wrong, and at which line of the model."""
     lines = f"{type(error).__name__}: {error}".splitlines()
-    place = [line.strip() for line in lines if line.startswith("  File ")]
+    place = [re.sub(r'"[^"]*/', '"', line.strip()) for line in lines if line.startswith("  File ")]
     return StageError(stage, "; ".join(lines[:1] + place[-1:]))
 
 
