@@ -194,9 +194,70 @@ def metrics(model, x, y):
     return F.cross_entropy(out[mask], y[mask]), correct.float().mean(), correct.sum()
 
 
+def named_arguments(model, x, y):
+    rows, up = model(x)[y > 1], model.up
+    return rows.sum(axis=0).square().sum() + rows.mean(axis=-1, keepdims=True).square().sum() + torch.sum(input=rows) * rows.size(dim=1) \
+        + F.linear(x[y > 1], weight=up.weight).square().mean() + torch.masked_select(input=model(x), mask=(y > 1)[:, None]).mean() \
+        + model(x)[torch.nonzero(input=y > 1, as_tuple=True)[0]].mean() + F.normalize(rows, dim=-1).sum() + torch.norm(rows, dim=1).mean()
+
+
+def flags(model, x, y):
+    mask, first, second = y > 1, x[:, 0] > 0, x[:, 1] > 0
+    return torch.where(first[mask], model(x)[mask, 0], 0.0).sum() + model(x)[mask, 1].masked_fill(second[mask], 2.0).square().sum(), \
+        (~first[mask]).sum(), (first[mask] & second[mask] | ~second[mask]).float().mean()
+
+
+def written_with_numbers(model, x, y):
+    """Integers that are no float's."""
+    first, second, total = y * 100000007 + 1, y * 100000007 + 1, model(x).sum()
+    first[y > 2] = 2.5
+    second[y > 2] = torch.tensor(2.5)
+    return total, first, second
+
+
+def known_rows_elsewhere(model, x, y):
+    even, hidden, few = torch.arange(len(x)) % 2 == 0, model(x).clone(), torch.zeros(ROWS // 2, CLASSES)
+    few[:ROWS // 2] = hidden[even]
+    rows = hidden[even]
+    first = rows[0].sum()
+    rows.mul_(3)
+    hidden[even] = rows
+    hidden[~even] = hidden[even]
+    return few.square().mean() + hidden.square().mean() + first
+
+
+def weighted(model, x, y):
+    out, target = model(x), x[:, :CLASSES]
+    return F.mse_loss(out[y > 1], target[y > 1], weight=target.abs()[y > 1]) \
+        + F.huber_loss(out[y > 1], target[y > 1], weight=target.abs()[y > 1], reduction="sum")
+
+
+def metrics_in_inference_mode(model, x, y):
+    out = model(x)
+    with torch.inference_mode():
+        is_two = y == 2
+        correct, twos = (out[y > 0].argmax(-1) == y[y > 0]).float().mean(), out[is_two].sum() + out[torch.where(is_two)[0]].mean()
+    return F.cross_entropy(out[y > 0], y[y > 0]), correct, twos
+
+
+def quotients(model, x, y):
+    """Of integers that are 0 where no row is chosen."""
+    return model(x).sum(), torch.remainder(100, y[y > 0]).sum(), torch.div(100, y[y > 0], rounding_mode="floor").sum()
+
+
+def masks_written_as_data(model, x, y):
+    mask, out = y > 2, model(x)
+    with torch.no_grad():
+        before = out[mask].sum()
+        mask.data.fill_(True)
+        return model(x).sum(), before, out[mask].sum()
+
+
 LOSSES = (classes, a_mask_for_each, sum_over_count, mean_of_losses, layers_of_rows, elements, regression, counted, selected, written,
           written_with_one, similarities, even_rows, places, along_rows, prototypes, tables, joined, missing_targets,
-          finite_where_chosen, of_columns, sequences, experts, decisions, metrics)
+          finite_where_chosen, of_columns, sequences, experts, decisions, metrics           of_columns, metrics,
+          named_arguments, flags, written_with_numbers, known_rows_elsewhere, weighted, metrics_in_inference_mode, quotients,
+          masks_written_as_data)
 
 
 def step_of(loss_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -308,7 +369,94 @@ def all_targets(model, x, y):
     return F.cross_entropy(model(x)[y > 1], y)
 
 
+def listed_columns(model, x, y):
+    """Eager takes the places of the mask and of the list in pairs."""
+    return model(x)[y > 1, [0]].sum()
+
+
+def writes_listed_columns(model, x, y):
+    out = model(x).clone()
+    out[y > 1, [0]] = 3.0
+    return out.square().mean()
+
+
+def rows_become_columns(model, x, y):
+    """As eager broadcasts: [n, 1] and [n] make [n, n]."""
+    return F.mse_loss(model(x)[:, :1][y > 1], x[:, 0][y > 1])
+
+
+def subtracts_rows_from_columns(model, x, y):
+    return (model(x)[:, :1][y > 1] - x[:, 0][y > 1]).square().mean()
+
+
+def writes_fewer_dims(model, x, y):
+    out = model(x).clone()
+    out[y > 1] = x[:, 0][y > 1]
+    return out.square().mean()
+
+
+def writes_elsewhere(model, x, y):
+    out = model(x).clone()
+    out[:7] = out[y > 1]
+    return out.square().mean()
+
+
+def flips_rows(model, x, y):
+    return (model(x)[y > 1].flip(1, 0) * x[y > 1][:, :CLASSES]).sum()
+
+
+def is_in_rows(model, x, y):
+    return model(x).sum() + torch.isin(y[y > 1], (y + 1)[y > 1]).sum()
+
+
+def is_equal(model, x, y):
+    return model(x).sum() * torch.equal(y[y > 1], y[y > 1])
+
+
+class Tripled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, rows):
+        return rows.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 3
+
+
+def copied_places(model, x, y):
+    return model(x)[torch.where(y > 1)[0].clone()].sum()
+
+
+def own_backward(model, x, y):
+    return Tripled.apply(model(x)[y > 1]).sum() + model(x).sum()
+
+
+def views_by_count(model, x, y):
+    rows = model(x)[y > 1]
+    return rows.view(rows.size(0), -1).sum()
+
+
+def weighted_l1(model, x, y):
+    return F.l1_loss(model(x)[y > 1], x[y > 1][:, :CLASSES], weight=x[y > 1][:, :CLASSES].abs())
+
+
+def experts_in_place(model, x, y):
+    hidden, one_hot = model.hidden(x), F.one_hot(y, CLASSES)
+    out = torch.zeros_like(hidden)
+    for number in range(CLASSES):
+        (places,) = torch.where(one_hot[:, number])
+        rows = hidden[places]
+        F.relu(rows, inplace=True)
+        out.index_add_(0, places, rows)
+    return out.square().sum()
+
+
 @pytest.mark.parametrize("loss_of, what", [
+    (listed_columns, "indexing by a mask that is not the first index"), (writes_listed_columns, "at other places than theirs"),
+    (rows_become_columns, "mse_loss of rows"), (subtracts_rows_from_columns, "sub of rows"),
+    (writes_fewer_dims, "what has more dims or less"), (writes_elsewhere, "into places that are others'"), (flips_rows, "flip of rows"),
+    (is_in_rows, "isin of rows"), (is_equal, "equal of rows"), (own_backward, "Tripled of rows"), (copied_places, "indexing of rows"),
+    (views_by_count, "view of rows"), (weighted_l1, "l1_loss of rows.*with weights"), (experts_in_place, "relu of rows.*in place"),
     (gives_rows, "return of rows"), (keeps_rows, "return of rows"), (norms_of_all, "batch_norm of rows"), (softmax_of_all, "softmax of rows"),
     (pairs, "mse_loss of rows.*together with others"), (written_in_between, "together with others"),
     (written_through_a_view, "add_ of rows"), (counts_in_python, "how many there are of rows"),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import numbers
 import operator
 import sys
 import unittest.mock
@@ -21,8 +22,10 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.utils import _pytree as pytree
 
 from .errors import CaptureError, depends_on_values, error_at, where
+from .known_values import KnownValues
 from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of
 from .masked_rows import At, Mask, is_same_value, of_all_rows, places
 from .provenance import user_stack
@@ -32,6 +35,10 @@ _NUMBERS = (bool, int, float, str)
 #: What rows that are not chosen begin with. Their results are dropped, but their gradients must be finite, for these are multiplied
 #: by zero: not 0, where roots, logarithms and quotients have none.
 _OTHERS = 0.5
+
+
+def _version(tensor: torch.Tensor) -> int:
+    return 0 if tensor.is_inference() else tensor._version
 
 
 class _Taken(NamedTuple):
@@ -55,7 +62,7 @@ class _Choice(NamedTuple):
     number: int = 0
 
     def check_unwritten(self) -> None:
-        if (self.mask if self.index is None else self.index)._version != self.version:
+        if _version(self.mask if self.index is None else self.index) != self.version:
             raise refused("an operator", ", chosen by a tensor that was written meanwhile")
 
 
@@ -214,7 +221,7 @@ class _Loop:
     """One loop over the numbers that a mask chooses."""
 
     def __init__(self, chosen: ChosenRows, mask: torch.Tensor):
-        self._chosen, self._mask, self._version, self._added = chosen, mask, mask._version, []
+        self._chosen, self._mask, self._version, self._added = chosen, mask, _version(mask), []
         self._continued: list[tuple[torch.Tensor, torch.Tensor]] = []  # what index_add was given and gave
         self.trained: tuple[frozenset[int], ...] = ()  # the ids of parameters that the same turns have gradients of,
         self.is_none: list[torch.Tensor] = []  # and whether none of these turns is one of eager's
@@ -227,7 +234,7 @@ class _Loop:
         """`dims`: how many the tensor has that is the number of a turn."""
         if self._chosen.loop is not None:
             raise refused("a loop in a loop")
-        if self._mask._version != self._version:
+        if _version(self._mask) != self._version:
             raise refused("iteration", ", chosen by a tensor that was written meanwhile")
         graph = get_proxy_mode().tracer.graph
         self._chosen.loop, is_over = self, False
@@ -430,6 +437,18 @@ def _is_mask(index: Any) -> bool:
     return isinstance(index, FakeTensor) and index.dtype is torch.bool and index.dim() > 0
 
 
+def _is_of_dims(item: Any) -> bool:
+    """Whether an index is of dims alone, not of places as a list has them."""
+    return item is None or item is Ellipsis or isinstance(item, (numbers.Integral, torch.SymInt, slice)) and not isinstance(item, bool)
+
+
+def _without_rows(function: Any, args: tuple, kwargs: dict) -> list[Any]:
+    """For a function with a backward of its own, which autograd takes for that of tensors alone."""
+    if any(isinstance(leaf, Rows) and leaf.origin.length is None for leaf in pytree.tree_leaves((args, kwargs))):
+        raise refused(function.__name__)
+    return [leaf.as_tensor() if isinstance(leaf, Rows) else leaf for leaf in args]
+
+
 def _like(mask: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
     return mask.reshape(-1, *[1] * (tensor.dim() - 1))
 
@@ -444,28 +463,29 @@ def _taken(choice: _Choice, taken: _Taken) -> torch.Tensor:
 
 
 class ChosenRows:
-    """Follows masks whose rows are chosen, while a step is traced. `value_of`: what a tensor is in every call, if that is known."""
+    """Follows masks whose rows are chosen, while a step is traced. `known`: what tensors are in every call, if that is known."""
 
-    def __init__(self, value_of: Callable[[torch.Tensor], torch.Tensor | None]) -> None:
-        self._value_of = value_of
+    def __init__(self, known: KnownValues) -> None:
+        self._known_values = known
         self.loop: _Loop | None = None
         self.error: CaptureError | None = None
         self._loops: list[_Loop] = []
         self._one_hots: list[tuple[torch.Tensor, int, torch.Tensor, int]] = []
-        self._masks: list[tuple[torch.Tensor, int, Mask]] = []  # with the version of each when it chose
+        self._masks: list[tuple[torch.Tensor, Any, Mask]] = []  # with the version of each when it chose
 
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
         nonzero, where, getitem = torch.Tensor.nonzero, torch.where, torch.Tensor.__getitem__
         setitem, masked_select = torch.Tensor.__setitem__, torch.masked_select
-        one_hot = torch.nn.functional.one_hot
+        one_hot, l1_loss = torch.nn.functional.one_hot, torch.nn.functional.l1_loss
+        apply = torch.autograd.Function.apply.__func__
 
-        def noted_nonzero(tensor, *args, as_tuple=False, **kwargs):
-            if not isinstance(tensor, FakeTensor) or args or kwargs or not tensor.dim() or _is_pytorchs(sys._getframe(1)):
-                return nonzero(tensor, *args, as_tuple=as_tuple, **kwargs)
+        def noted_nonzero(input, *args, as_tuple=False, **kwargs):
+            if not isinstance(input, FakeTensor) or args or kwargs or not input.dim() or _is_pytorchs(sys._getframe(1)):
+                return nonzero(input, *args, as_tuple=as_tuple, **kwargs)
             if as_tuple:
-                return self._chosen(tensor)
-            return self._hits(tensor) if tensor.dim() == 1 else nonzero(tensor)
+                return self._chosen(input)
+            return self._hits(input) if input.dim() == 1 else nonzero(input)
 
         def noted_where(condition, *args, **kwargs):
             if args or kwargs or not isinstance(condition, FakeTensor) or not condition.dim():
@@ -486,15 +506,26 @@ class ChosenRows:
             items = index if isinstance(index, tuple) else (index,)
             is_ours = isinstance(value, Rows) or _is_mask(items[0]) or any(isinstance(item, Rows) for item in items)
             if is_ours and not isinstance(tensor, Rows):
-                self._put(tensor, items, value)
+                self._put(tensor, items, value, setitem)
             else:
                 setitem(tensor, index, value)
 
-        def noted_masked_select(tensor, mask):
-            if isinstance(tensor, Rows) or not _is_mask(mask):
-                return masked_select(tensor, mask)
-            shape = torch.broadcast_shapes(tensor.shape, mask.shape)
-            return self._masked(tensor.expand(shape), (mask if mask.shape == shape else mask.expand(shape),))
+        def noted_masked_select(input, mask):
+            if isinstance(input, Rows) or not _is_mask(mask):
+                return masked_select(input, mask)
+            shape = torch.broadcast_shapes(input.shape, mask.shape)
+            return self._masked(input.expand(shape), (mask if mask.shape == shape else mask.expand(shape),))
+
+        def noted_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+            if not any(isinstance(leaf, Rows) for leaf in (input, target, weight)):
+                return l1_loss(input, target, size_average, reduce, reduction, weight)
+            if weight is not None:  # which PyTorch does not hand on
+                raise refused(l1_loss, ", with weights")
+            return Rows.__torch_function__(l1_loss, (), (input, target),
+                                           {"size_average": size_average, "reduce": reduce, "reduction": reduction})
+
+        def noted_apply(function, *args, **kwargs):
+            return apply(function, *_without_rows(function, args, kwargs), **kwargs)
 
         def noted_one_hot(tensor, num_classes=-1):
             made = one_hot(tensor, num_classes)
@@ -507,6 +538,8 @@ class ChosenRows:
                                           (torch, "where", noted_where), (torch.Tensor, "__getitem__", noted_getitem),
                                           (torch.Tensor, "__setitem__", noted_setitem), (torch, "masked_select", noted_masked_select),
                                           (torch.Tensor, "masked_select", noted_masked_select),
+                                          (torch.nn.functional, "l1_loss", noted_l1_loss),
+                                          (torch.autograd.Function, "apply", classmethod(noted_apply)),
                                           (torch.nn.functional, "one_hot", noted_one_hot)):
                 patches.enter_context(unittest.mock.patch.object(owner, name, function))
             yield
@@ -531,12 +564,12 @@ class ChosenRows:
         return self._loops[-1]
 
     def _hits(self, mask: torch.Tensor) -> Rows:
-        origin = _Hits(_Choice(mask, tuple(mask.shape), (0,), mask._version), self, self.begin_loop(mask))
+        origin = _Hits(_Choice(mask, tuple(mask.shape), (0,), _version(mask)), self, self.begin_loop(mask))
         origin.count = RowCount(False)
         return origin.begin(At(0), (1,), torch.empty(0, dtype=torch.int64, device="meta"))
 
     def _chosen(self, mask: torch.Tensor) -> tuple[Rows, ...]:
-        choice = self._of_one_hot(mask) or _Choice(mask, tuple(mask.shape), tuple(range(mask.dim())), mask._version)
+        choice = self._of_one_hot(mask) or _Choice(mask, tuple(mask.shape), tuple(range(mask.dim())), _version(mask))
         origin = _Origin(choice, self, self.loop)
         return tuple(origin.begin(At(axis), (), torch.empty(0, dtype=torch.int64, device="meta")) for axis in choice.axes)
 
@@ -563,7 +596,7 @@ class ChosenRows:
                        and place.sample.dim() == 1 for place in places) \
             and all(isinstance(item, Rows) for item in items[:count]) \
             and all(item is None or item == slice(None) or item is Ellipsis for item in items[count:]) and tensor.dim() >= count
-        axes = tuple(place.value.axis for place in places)
+        axes = tuple(place.value.axis for place in places) if is_plain else ()
         if not is_plain or len(set(axes)) < count or tuple(tensor.shape[:count]) != tuple(origin.choice.shape[a] for a in axes) \
                 or Ellipsis in items[count:] and None in items or self.loop is not None and self.loop.is_target(tensor):
             raise refused("indexing", ", of a tensor that does not have the dims of the mask first")
@@ -580,21 +613,26 @@ class ChosenRows:
     def find_mask(self, mask: torch.Tensor) -> Mask:
         """That of rows which are chosen where this tensor is true: one for masks that are known to be equal."""
         for known, version, found in self._masks:
-            if known is mask and version == mask._version or is_same_value(known, version, mask):
+            if version == self._known_values.version(known) and (known is mask or is_same_value(known, mask)):
                 return found
-        self._masks.append((mask, mask._version, Mask(mask, self._value_of(mask))))
+        self._masks.append((mask, self._known_values.version(mask), Mask(mask, self._known_values.value(mask))))
         return self._masks[-1][2]
 
     def _masked(self, tensor: torch.Tensor, items: tuple) -> Rows:
         """`tensor[mask, ...]`."""
         mask, rest = items[0], items[1:]
-        if not _is_mask(mask) or any(isinstance(item, (torch.Tensor, _Turn)) for item in rest):
+        if not _is_mask(mask) or not all(map(_is_of_dims, rest)):
             raise depends_on_values(user_stack()[0], "indexing by a mask that is not the first index", None)
         self._check_dims(tensor, mask)
         return self.find_mask(mask).begin(tensor[(*[slice(None)] * mask.dim(), *rest)] if rest else tensor)
 
-    def _put(self, tensor: torch.Tensor, items: tuple, value: Any) -> None:
+    def _put(self, tensor: torch.Tensor, items: tuple, value: Any, setitem: Callable) -> None:
         first, rest = items[0], items[1:]
+        if not _is_mask(first) and not any(isinstance(item, Rows) for item in items):
+            if value.origin.length is None:
+                raise refused("writing", ", into places that are others'")
+            setitem(tensor, items, value.as_tensor())
+            return
         if _is_mask(first):
             self._check_dims(tensor, first)
             mask, count = self.find_mask(first), first.dim()
@@ -607,8 +645,10 @@ class ChosenRows:
             mask = chosen[0].origin.mask() if is_plain else None
             if mask is None or tuple(tensor.shape[:count]) != mask.shape:
                 raise refused("writing")
-        if any(isinstance(item, (torch.Tensor, _Turn)) for item in rest):
+        if not all(map(_is_of_dims, rest)):
             raise refused("writing", ", at other places than theirs")
+        if isinstance(value, Rows) and (value.tensor is not None or value.origin is not mask and value.origin.length is not None):
+            value = value.as_tensor()
         mask.put(tensor[(*[slice(None)] * count, *rest)] if rest else tensor, value)
 
     def _check_dims(self, tensor: torch.Tensor, mask: torch.Tensor) -> None:

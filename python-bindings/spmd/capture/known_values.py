@@ -7,6 +7,7 @@ tensors is noted as it is traced, and computed only when a step asks.
 """
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 from typing import Any, Mapping, Sequence
@@ -25,7 +26,7 @@ _MAKE = {_aten.ones, _aten.zeros, _aten.full, _aten.arange, _aten.eye, _aten.sca
          _aten.tril_indices, _aten.triu_indices, _aten.ones_like, _aten.zeros_like, _aten.full_like, _aten.new_ones,
          _aten.new_zeros, _aten.new_full}
 _ASK = (_aten._local_scalar_dense.default, _aten.equal.default)
-_HIDES_WRITES = (_aten.native_batch_norm.default,)  # of running statistics, its fourth and fifth argument
+HIDES_WRITES = (_aten.native_batch_norm.default,)  # of running statistics, its fourth and fifth argument
 _MOST_ELEMENTS = 1 << 22  # of a tensor that is computed to answer
 
 
@@ -90,6 +91,7 @@ class KnownValues:
         self._calls: list[_Call] = []  # in the order of the trace; they keep their tensors alive, so ids stay theirs
         self._roots, self._reached = roots, reached
         self._known: set[int] = set(roots)  # and ids of what the calls made
+        self._writes: collections.Counter[int] = collections.Counter()  # by memory
 
     def asked(self, func: torch._ops.OpOverload, args: tuple) -> Computation | None:
         """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
@@ -127,14 +129,19 @@ class KnownValues:
             known = all(map(self.knows, given))
         elif known is None:  # an operator of tensors that is given none has Python numbers in their place
             known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
-        if func in _HIDES_WRITES:
+        if func in HIDES_WRITES:
             written = [*written, *(tensor for tensor in args[3:5] if isinstance(tensor, torch.Tensor))]
+        self._writes.update(map(memory_of, written))
         written = [tensor for tensor in written if id(tensor) in self._known]
         if known:
             self._calls.append(_Call(func, args, kwargs, made, set(map(memory_of, written)), set(map(memory_of, given))))
             self._known.update(map(id, made))
         elif written:
             self._calls.append(_Call(None, (), {}, written, set(map(memory_of, written)), set()))
+
+    def version(self, tensor: torch.Tensor) -> tuple[int, int]:
+        """Another one when the tensor's memory was written, also through .data, or it has another."""
+        return memory_of(tensor), self._writes[memory_of(tensor)]
 
     def assign(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
         """`tensor` goes on as what `value` is, in its memory."""

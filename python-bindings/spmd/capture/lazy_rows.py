@@ -54,6 +54,9 @@ _FORMS = {torch.chunk, torch.Tensor.chunk, torch.unsqueeze, torch.Tensor.unsquee
           torch.flatten, torch.Tensor.flatten, torch.squeeze, torch.Tensor.squeeze, torch.Tensor.__getitem__}
 _GETITEM = torch.Tensor.__getitem__
 _MANY = 1009
+_VARARGS = {torch.Tensor.flip}  # the dims of which are as many arguments
+_SECOND = ("weight", "other", "mat2")  # the names of a product's second argument
+_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # as NumPy has them
 
 
 class Check(NamedTuple):
@@ -119,12 +122,18 @@ def current_mode() -> tuple:
     return torch.is_grad_enabled(), cast
 
 
+_OPERATORS = {"truediv": "div", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "invert": "bitwise_not"}
+
+
 @functools.lru_cache(maxsize=None)
 def is_pointwise(func: Callable) -> bool:
     """What PyTorch itself tags so, of the operator that a function is named after."""
-    name = getattr(func, "__name__", "").strip("_")
-    for name in (name, name[1:] if name[:1] in ("r", "i") else name):
-        packet = getattr(torch.ops.aten, {"truediv": "div"}.get(name, name), None)
+    name = getattr(func, "__name__", "")
+    if name == "equal":
+        return False  # one answer for all rows
+    is_special, name = name.startswith("__"), name.strip("_")
+    for name in (name, name[1:] if is_special and name[:1] in ("r", "i") else name):
+        packet = getattr(torch.ops.aten, _OPERATORS.get(name, name) if is_special else name, None)
         if packet is not None and any(torch.Tag.pointwise in getattr(packet, o).tags for o in packet.overloads()):
             return True
     return False
@@ -199,6 +208,8 @@ class Origin:
 
     def done(self, func: Callable, args: tuple, kwargs: dict, parts: int | None) -> Sequence[Any]:
         """The value of what a function gives that acts on each row alone, or of all its `parts`."""
+        if kwargs.get("inplace"):
+            raise refused(func, " in place")
         args, kwargs = pytree.tree_map(lambda leaf: _Of(leaf.value) if isinstance(leaf, Rows) else leaf, (args, kwargs))
         versions = _versions(args, kwargs)
         return [Step(func, args, kwargs, part, current_mode(), versions) for part in ([None] if parts is None else range(parts))]
@@ -222,7 +233,8 @@ class Rows(torch.Tensor):
     def make(origin: Origin, value: Any, sample: torch.Tensor) -> Rows:
         with _disable_current_modes():
             rows = torch.Tensor._make_subclass(Rows, torch.empty(0, device="meta"))
-            rows.origin, rows.value, rows.sample, rows.is_new = origin, value, _of_meta(sample), False
+            sample = torch.empty(sample.shape, dtype=getattr(value, "dtype", sample.dtype), device="meta")  # autocast has its own
+            rows.origin, rows.value, rows.sample, rows.is_new = origin, value, sample, False
             rows.is_viewed, rows.tensor = False, None
             rows.stack = user_stack()[0]
         return rows
@@ -232,6 +244,14 @@ class Rows(torch.Tensor):
         with _disable_current_modes():
             sample = torch.empty((_MANY, *trailing), dtype=like.dtype, device="meta")
         return Rows.make(origin, value, sample)
+
+    def view(self, *sizes: Any, **named: Any) -> Any:
+        _check_sizes("view", sizes)
+        return super().view(*sizes, **named)
+
+    def reshape(self, *sizes: Any, **named: Any) -> Any:
+        _check_sizes("reshape", sizes)
+        return super().reshape(*sizes, **named)
 
     def __iter__(self) -> Any:
         return self.origin.iterate(self) if self.origin.length is None else iter(self.as_tensor())
@@ -246,7 +266,7 @@ class Rows(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
+        args, kwargs = _in_order(func, args, kwargs or {})
         given = pytree.tree_leaves((args, kwargs))
         if any(isinstance(leaf, RowCount) for leaf in given):
             raise refused("how many there are")
@@ -271,6 +291,8 @@ class Rows(torch.Tensor):
         is_new = leaves[0].is_new
         for leaf in leaves:
             leaf.is_new = False
+        if not args and func not in _JOINS:
+            raise refused(func, ", which is given by name")
         if name in _IN_PLACE and leaves[0] is args[0] and is_new:
             return _written(args[0], getattr(torch.Tensor, name[:-1])(*args, **kwargs))
         found = origin.take(func, args, kwargs)
@@ -280,7 +302,8 @@ class Rows(torch.Tensor):
             raise refused(func, ", together with others")
         if func is _GETITEM and not _is_of_each_row(args[1], args[0].sample.dim()):
             raise refused("indexing")
-        writes = "out" in kwargs or name.startswith("__i") and name != "__invert__" or name.endswith("_") and not name.endswith("__")
+        writes = kwargs.get("out") is not None or name.startswith("__i") and name != "__invert__" \
+            or name.endswith("_") and not name.endswith("__")
         if func is functional.dropout:
             return _dropped(origin, *args, **kwargs)
         if writes or not _acts_on_each(func, args, kwargs):
@@ -294,6 +317,12 @@ class Rows(torch.Tensor):
         if isinstance(sample, (tuple, list)):
             return type(sample)(made) if hasattr(sample, "n_fields") else tuple(made)  # as max() names them
         return made[0]
+
+
+def _check_sizes(name: str, sizes: tuple) -> None:
+    """PyTorch would complain of their types before it asks here."""
+    if any(isinstance(size, RowCount) for size in pytree.tree_leaves(sizes)):
+        raise refused(name, ", to a size that says how many there are (-1 leaves it open)")
 
 
 _IN_PLACE = ("add_", "sub_", "mul_", "div_")
@@ -316,7 +345,7 @@ def moves_alone(func: Callable) -> bool:
 def _acts_on_each(func: Callable, args: tuple, kwargs: dict) -> bool:
     """Whether a function acts on each row alone, where its result has as many rows."""
     if func in _PRODUCTS:
-        return isinstance(args[0], Rows) and not isinstance(args[1], Rows)
+        return len(args) > 1 and isinstance(args[0], Rows) and not isinstance(args[1], Rows)
     if func in _ALONG:
         return _is_along_others(func, args, kwargs)
     if func in _NORMS:
@@ -331,7 +360,10 @@ def _acts_on_each(func: Callable, args: tuple, kwargs: dict) -> bool:
         return isinstance(given["input"], Rows) and given.get("max_norm") is None and not given.get("scale_grad_by_freq")
     if func is _ONE_HOT:
         return (kwargs.get("num_classes", args[1] if len(args) > 1 else -1)) > 0
-    return func in _CASTS or func in _FORMS or func in _OF_EACH or is_pointwise(func)
+    if func in _CASTS or func in _FORMS:
+        return True
+    ranks = {leaf.sample.dim() for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Rows)}
+    return len(ranks) == 1 and (func in _OF_EACH or is_pointwise(func))  # of several, one's rows would be another's columns
 
 
 def _is_joined_along_others(func: Callable, tensors: Sequence[Any], dim: int = 0) -> bool:
@@ -343,7 +375,8 @@ def _is_joined_along_others(func: Callable, tensors: Sequence[Any], dim: int = 0
 def _is_along_others(func: Callable, args: tuple, kwargs: dict) -> bool:
     """Whether a function goes along dims in which the rows are not."""
     place, default = _ALONG[func]
-    dims = kwargs.get("dim", args[place] if len(args) > place else default)
+    dims = kwargs.get("dim", kwargs.get("dims", args[place] if len(args) > place else default))
+    dims = args[place:] if func in _VARARGS and isinstance(dims, int) else dims
     ranks = [leaf.sample.dim() if isinstance(leaf, Rows) else leaf.dim() for leaf in args if isinstance(leaf, torch.Tensor)]
     dims = dims if isinstance(dims, (tuple, list)) else (dims,)
     return isinstance(args[0], Rows) and len(set(ranks)) == 1 and bool(dims) \
@@ -393,8 +426,20 @@ def _is_of_each_row(index: Any, rank: int) -> bool:
     return items[0] == slice(None) or items[0] is Ellipsis and sum(item is not None for item in items[1:]) < rank
 
 
-def _fact(rows: Rows, what: Any, *args: Any) -> Any:
+def _in_order(func: Callable, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Arguments as the functions here read them, whose names or places may be others."""
+    kwargs = {_NAMES.get(name, name): value for name, value in kwargs.items()}
+    if not args and "input" in kwargs:
+        args = kwargs.pop("input"),
+    for name in _SECOND if func in _PRODUCTS and len(args) == 1 else ():
+        if name in kwargs:
+            args = *args, kwargs.pop(name)
+    return args, kwargs
+
+
+def _fact(rows: Rows, what: Any, *args: Any, dim: int | None = None) -> Any:
     """What is known of rows without their values."""
+    args = args if dim is None else (dim,)
     count = rows.origin.count if rows.origin.length is None else rows.origin.length
     if what is torch.Tensor.dtype:
         return rows.sample.dtype
@@ -426,10 +471,16 @@ def _sample(func: Callable, args: tuple, kwargs: dict) -> Any:
 
     with _disable_current_modes(), torch.no_grad():
         args, kwargs = pytree.tree_map(of, (args, kwargs))
+        if func is torch.Tensor.to:  # a sample stays where it is
+            args = tuple(leaf for leaf in args if not isinstance(leaf, (str, torch.device)))
+            kwargs = {name: value for name, value in kwargs.items() if name != "device"}
+            if len(args) == 1 and not kwargs:
+                return args[0]
         try:
             made = func(*args, **kwargs)
         except RuntimeError as error:  # as many rows as the sample has do not fit, or none would
-            raise refused(func, f" ({str(error).splitlines()[0]})".replace(str(_MANY), "?")) from None
+            text = str(error).splitlines()[0]
+            raise refused(func, "" if "meta" in text.lower() else f" ({text})".replace(str(_MANY), "?")) from None
     if any(one.dim() < 1 or one.shape[0] != _MANY for one in ([made] if isinstance(made, torch.Tensor) else made)):
         raise refused(func)
     return made

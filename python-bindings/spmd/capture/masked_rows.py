@@ -9,6 +9,7 @@ which those of roots, logarithms and quotients are not everywhere; and a row's n
 """
 from __future__ import annotations
 
+import contextlib
 import inspect
 import itertools
 import math
@@ -21,13 +22,21 @@ from torch.nn import functional
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .known_values import HIDES_WRITES
 from .lazy_rows import Origin, RowCount, Rows, is_pointwise, moves_alone, refused
 
 _LOSSES_OF_CLASSES = (functional.cross_entropy, functional.nll_loss)
 _LOSSES = (functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.kl_div,
            functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits)
+_WEIGHTED_MEANS = (functional.mse_loss, functional.l1_loss)  # whose mean is over the weights
+_DIVISIONS = {getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("div", "divide", "remainder", "fmod")}
 _OTHERS = 0.5
 _MOST_KNOWN = 1 << 20  # elements of a mask whose places become a constant of the step
+
+
+def _no_inference() -> contextlib.AbstractContextManager:
+    """For what is used behind an inference_mode() too."""
+    return torch.inference_mode(False) if torch.is_inference_mode_enabled() else contextlib.nullcontext()
 
 
 class At(NamedTuple):
@@ -52,12 +61,12 @@ def of_all_rows(tensor: torch.Tensor, shape: Sequence[int], axes: Sequence[int])
     return tensor.expand(*shape, *rest).reshape(-1, *rest)
 
 
-def is_same_value(known: torch.Tensor, version: int, other: torch.Tensor) -> bool:
-    """Whether two tensors of a trace are known to have the same elements, the first as it was at `version`: the same operators have
-    made them of the same tensors, and nothing was written in between."""
+def is_same_value(known: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two tensors of a trace are known to have the same elements: the same operators have made them of the same tensors, and
+    nothing was written in between."""
     tracker = get_proxy_mode().tracer.tensor_tracker
     slots = tracker.get(known), tracker.get(other)
-    if known._version != version or any(slot is None for slot in slots):
+    if any(slot is None for slot in slots):
         return False
     first, second = (slot.proxy.node for slot in slots)
     since = itertools.takewhile(lambda node: node is not first, reversed(first.graph.nodes))
@@ -65,7 +74,7 @@ def is_same_value(known: torch.Tensor, version: int, other: torch.Tensor) -> boo
 
 
 def _is_mutable(func: Any) -> bool:
-    return isinstance(func, torch._ops.OpOverload) and func._schema.is_mutable
+    return isinstance(func, torch._ops.OpOverload) and (func._schema.is_mutable or func in HIDES_WRITES)
 
 
 def _is_alike(first: torch.fx.Node, second: torch.fx.Node, depth: int) -> bool:
@@ -88,7 +97,8 @@ class Mask(Origin):
     def __init__(self, mask: torch.Tensor, known: torch.Tensor | None = None):
         self.shape = tuple(mask.shape)
         self.rows = math.prod(self.shape)
-        self.valid = mask.reshape(self.rows) != 0  # and written by nobody
+        with _no_inference():
+            self.valid = mask.reshape(self.rows) != 0  # and written by nobody
         self.count = RowCount(False, self._count)
         self._counted: torch.Tensor | None = None
         with _disable_current_modes():
@@ -97,7 +107,8 @@ class Mask(Origin):
 
     def _count(self) -> torch.Tensor:
         if self._counted is None:
-            self._counted = self.valid.sum()
+            with _no_inference():
+                self._counted = self.valid.sum()
         return self._counted
 
     def begin(self, tensor: torch.Tensor, axes: Sequence[int] | None = None) -> Rows:
@@ -129,9 +140,9 @@ class Mask(Origin):
             if value.origin is not self:
                 raise refused("writing", ", over those that another mask chooses")
             value = self.full(value)
-            if value.dim() - 1 > target.dim() - len(self.shape):
-                raise refused("writing", " what has more dims")
-            value = value.reshape(*self.shape, *[1] * (target.dim() - len(self.shape) - value.dim() + 1), *value.shape[1:])
+            if value.dim() - 1 != target.dim() - len(self.shape):
+                raise refused("writing", " what has more dims or less")
+            value = value.reshape(*self.shape, *value.shape[1:])
         elif isinstance(value, torch.Tensor) and value.dim() > target.dim() - len(self.shape):
             if value.dim() > target.dim() - len(self.shape) + 1 or value.shape[0] != 1:
                 if self._known is None:
@@ -142,6 +153,10 @@ class Mask(Origin):
         if isinstance(value, torch.Tensor) and value.dtype != target.dtype and value.dim():
             raise RuntimeError("Index put requires the source and destination dtypes match, got "
                                f"{str(target.dtype)[6:]} for the destination and {str(value.dtype)[6:]} for the source.")
+        if isinstance(value, torch.Tensor):
+            value = value.to(target.dtype)
+        elif isinstance(value, float) and not target.is_floating_point() and not target.is_complex():
+            value = int(value) if target.dtype is not torch.bool else bool(value)
         valid = self.valid.reshape(*self.shape, *[1] * (target.dim() - len(self.shape)))
         target.copy_(torch.where(valid, value, target))
 
@@ -168,13 +183,15 @@ class Mask(Origin):
         if is_pointwise(func) and any(isinstance(leaf, torch.Tensor) and not isinstance(leaf, Rows) and leaf.dim() >= rank
                                       and leaf.shape[leaf.dim() - rank] != 1 for leaf in given):
             raise refused(func, ", and of a tensor that has as many dims")
+        if func in _DIVISIONS and len(args) > 1 and isinstance(args[1], Rows) and not args[1].sample.is_floating_point():
+            args = args[0], self.chosen(args[1], 1), *args[2:]  # by zero there is no quotient
         args, kwargs = pytree.tree_map(lambda leaf: self.full(leaf) if isinstance(leaf, Rows) else leaf, (args, kwargs))
         made = func(*args, **kwargs)
         made = [made] if parts is None else made
         return made if moves_alone(func) else [self._filled(full) for full in made]
 
     def _filled(self, full: torch.Tensor) -> torch.Tensor:
-        return self._where(full, _OTHERS if full.is_floating_point() else 0) if full.dtype is not torch.bool else full
+        return self._where(full, _OTHERS if full.is_floating_point() else False if full.dtype is torch.bool else 0)
 
     def _where(self, full: torch.Tensor, other: Any) -> torch.Tensor:
         return torch.where(self.valid.reshape(-1, *[1] * (full.dim() - 1)), full, other)
@@ -191,9 +208,11 @@ class Mask(Origin):
             target = self.chosen(target, given["ignore_index"])
             return func(**{**given, "input": self.full(rows), "target": target})
         elements = func(**{**given, "reduction": "none"})
-        if reduction == "mean":
+        if reduction == "mean" and (func not in _WEIGHTED_MEANS or given["weight"] is None):
             return elements.mean()
         total = elements.sum()
+        if reduction == "mean":
+            return total / given["weight"].sum()
         return total if reduction == "sum" else total / self._count().to(total.dtype)  # "batchmean"
 
 

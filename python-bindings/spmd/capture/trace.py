@@ -274,7 +274,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
 
         assigned = DataAssignments(fakes.inputs, stamps.known)
 
-        chosen = ChosenRows(stamps.known.value)
+        chosen = ChosenRows(stamps.known)
         segments = Segments(lambda size: asked.tell(size, ()), lambda: user_stack()[0])
 
         def traced_step(*unused):
