@@ -70,6 +70,11 @@ def test_by_zero_is_an_error_that_names_op_and_line(name: str, target: str, tmp_
             compute(apply, (x, y), tmp_path, target)
 
 
+def test_of_a_number_by_zero_is_an_error_that_names_op_and_line(tmp_path) -> None:
+    with pytest.raises(spmd.RunError, match=r"remainder of whole numbers by zero at position 3 of rank 0 \[.*test_integer_division.py:\d+"):
+        compute(lambda y: (torch.remainder(100, y),), (torch.tensor([1, 2, 3, 0, 1]),), tmp_path, "--target=host")
+
+
 def test_by_the_number_zero_is_an_error_of_the_compiler(tmp_path) -> None:
     with pytest.raises(AssertionError, match=r"integer_division.py:\d+.*error: remainder of whole numbers by zero"):
         compute(lambda x: (x % 0,), (torch.arange(5),), tmp_path, "--target=host")

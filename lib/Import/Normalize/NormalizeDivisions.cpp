@@ -18,7 +18,8 @@ static Value refuseZeros(Emitter &emitter, Value divisor, const Twine &what) {
 
 /// Whole numbers are divided by none that is zero, as in PyTorch, whose RuntimeError is "ZeroDivisionError".
 static LogicalResult emitDivision(Emitter &emitter, Call &call, Results &results) {
-  auto [name, overload] = StringRef(call.op).split('.');
+  std::string op = call.op; // of which the names are parts, also when the call is of another
+  auto [name, overload] = StringRef(op).split('.');
   BoundArg *other = call.find("other");
   if (overload == "Scalar_Tensor") // the number becomes a tensor
     call.op = (name + ".Tensor").str();
