@@ -223,7 +223,7 @@ def known_rows_elsewhere(model, x, y):
     rows.mul_(3)
     hidden[even] = rows
     hidden[~even] = hidden[even]
-    return few.square().mean() + hidden.square().mean() + first
+    return few.square().mean() + hidden.square().mean() + first + (hidden[even].T @ hidden[~even]).sum()
 
 
 def weighted(model, x, y):
@@ -250,7 +250,8 @@ def masks_written_as_data(model, x, y):
     with torch.no_grad():
         before = out[mask].sum()
         mask.data.fill_(True)
-        return model(x).sum(), before, out[mask].sum()
+        after = out[mask].sum()
+    return out.sum(), before, after
 
 
 LOSSES = (classes, a_mask_for_each, sum_over_count, mean_of_losses, layers_of_rows, elements, regression, counted, selected, written,
@@ -423,6 +424,12 @@ class Tripled(torch.autograd.Function):
         return gradient * 3
 
 
+def writes_column_of_copy(model, x, y):
+    rows = model(x)[y > 1]
+    rows[:, 0] = 5.0
+    return rows.sum()
+
+
 def copied_places(model, x, y):
     return model(x)[torch.where(y > 1)[0].clone()].sum()
 
@@ -456,6 +463,7 @@ def experts_in_place(model, x, y):
     (rows_become_columns, "mse_loss of rows"), (subtracts_rows_from_columns, "sub of rows"),
     (writes_fewer_dims, "what has more dims or less"), (writes_elsewhere, "into places that are others'"), (flips_rows, "flip of rows"),
     (is_in_rows, "isin of rows"), (is_equal, "equal of rows"), (own_backward, "Tripled of rows"), (copied_places, "indexing of rows"),
+    (writes_column_of_copy, "writing of rows"),
     (views_by_count, "view of rows"), (weighted_l1, "l1_loss of rows.*with weights"), (experts_in_place, "relu of rows.*in place"),
     (gives_rows, "return of rows"), (keeps_rows, "return of rows"), (norms_of_all, "batch_norm of rows"), (softmax_of_all, "softmax of rows"),
     (pairs, "mse_loss of rows.*together with others"), (written_in_between, "together with others"),

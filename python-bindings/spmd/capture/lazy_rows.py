@@ -110,7 +110,7 @@ class Groups(NamedTuple):
 
 
 def refused(func: Any, what: str = "") -> CaptureError:
-    name = "indexing" if func is torch.Tensor.__getitem__ else getattr(func, "__name__", func)
+    name = {torch.Tensor.__getitem__: "indexing", torch.Tensor.__setitem__: "writing"}.get(func) or getattr(func, "__name__", func)
     return error_at(user_stack()[0], f"{name} of rows of which only values say how many there are{what}: its shape depends on values",
                     "act on each row alone (products with a weight, arithmetic, activations), and add the rows up with "
                     "index_add_, or put the parts together with torch.cat; or keep all rows and let a mask choose: torch.where(mask, x, 0)")
@@ -275,7 +275,12 @@ class Rows(torch.Tensor):
             return super().__torch_function__(func, types, args, kwargs)
         func = _GETITEM if func is torch.Tensor.__getitem__ else func  # chosen_rows.py has another in its place
         if getattr(func, "__name__", "") == "__get__" or func in _SIZES:
-            return _fact(leaves[0], getattr(func, "__self__", func), *args[1:], **kwargs)
+            try:
+                return _fact(leaves[0], getattr(func, "__self__", func), *args[1:], **kwargs)
+            except CaptureError:
+                if leaves[0].origin.length is None:
+                    raise
+                return func(leaves[0].as_tensor(), *args[1:], **kwargs)
         if all(leaf.tensor is None for leaf in leaves):
             try:
                 return cls._act(func, leaves, args, kwargs)
