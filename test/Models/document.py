@@ -99,7 +99,8 @@ class Document:
         below = sum(name not in known and any(name in cells for cells in self.cells.values()) for name in labels)
         missing = len(labels) - len(known) - below
         text = HEAD.format(version=transformers.__version__, passed=passed, total=len(labels), failed=len(known) - passed,
-                           missing=(f", {below} are in the [table of mixtures](#mixtures-in-each-type-and-on-each-target) alone" if below else "")
+                           missing=(f", {below} are in the [table of mixtures](#mixtures-in-each-type-and-on-each-target) alone"
+                                    if below else "")
                            + (f", {missing} have not been run" if missing else ""))
         text += "".join(f"| `{name}` | {row} |\n" for name, row in known.items())
         trains = any(cell == "trains" for cells in self.cells.values() for cell in cells.values())
