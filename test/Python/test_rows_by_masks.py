@@ -256,7 +256,7 @@ def masks_written_as_data(model, x, y):
 
 LOSSES = (classes, a_mask_for_each, sum_over_count, mean_of_losses, layers_of_rows, elements, regression, counted, selected, written,
           written_with_one, similarities, even_rows, places, along_rows, prototypes, tables, joined, missing_targets,
-          finite_where_chosen, of_columns, sequences, experts, decisions, metrics           of_columns, metrics,
+          finite_where_chosen, of_columns, sequences, experts, decisions, metrics,
           named_arguments, flags, written_with_numbers, known_rows_elsewhere, weighted, metrics_in_inference_mode, quotients,
           masks_written_as_data)
 

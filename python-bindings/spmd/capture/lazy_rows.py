@@ -33,7 +33,7 @@ _OF_EACH = {torch.clone, torch.Tensor.clone, torch.Tensor.detach, torch.zeros_li
             functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits}
 _NORMS = {functional.layer_norm, functional.rms_norm}
 _JOINS = {torch.cat, torch.concat, torch.concatenate, torch.stack}
-_ONE_HOT = functional.one_hot  # chosen_rows.py has another in its place
+_ONE_HOT, _L1_LOSS = functional.one_hot, functional.l1_loss  # chosen_rows.py has others in their place
 _LOSSES_OF_CLASSES = {functional.cross_entropy, functional.nll_loss}
 
 
@@ -273,7 +273,8 @@ class Rows(torch.Tensor):
         leaves = [leaf for leaf in given if isinstance(leaf, Rows)]
         if not leaves or func is torch.Tensor.__repr__:
             return super().__torch_function__(func, types, args, kwargs)
-        func = _GETITEM if func is torch.Tensor.__getitem__ else func  # chosen_rows.py has another in its place
+        # chosen_rows.py has others in their place
+        func = _GETITEM if func is torch.Tensor.__getitem__ else _L1_LOSS if func is functional.l1_loss else func
         if getattr(func, "__name__", "") == "__get__" or func in _SIZES:
             try:
                 return _fact(leaves[0], getattr(func, "__self__", func), *args[1:], **kwargs)
