@@ -6,6 +6,7 @@ import contextlib
 import functools
 import os
 import types
+import warnings
 from os import environ, getenv
 
 import numpy as np
@@ -354,6 +355,27 @@ def test_what_is_entered_around_a_call(enter, tolerance, first: bool) -> None:
             exact = F.mse_loss(Net()(BATCH[0]), BATCH[1]).item()
         assert (abs(runs[1][0] - exact) > 1e-6) == first
     assert call.compiles == 2
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["later", "first"])
+def test_gradients_that_are_off_around_a_call(first: bool) -> None:
+    """A step may ask for it, as PyTorch's layers do: such a call only evaluates."""
+    def step(model, optimizer, x, y):
+        loss = F.mse_loss(model(x), y)
+        return finish(loss, optimizer) if torch.is_grad_enabled() else loss
+    runs = []
+    for call in (step, spmd.compile(step, ranks=2)):
+        torch.manual_seed(0)
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            runs.append([])
+            for number in range(6):
+                off = torch.no_grad() if number % 3 else torch.inference_mode()
+                with off if (number % 2 == 0) == first else contextlib.nullcontext():
+                    runs[-1].append(call(model, optimizer, *BATCH).item())
+    assert runs[1] == pytest.approx(runs[0], rel=1e-6)
 
 
 def reverse(groups: list) -> None:

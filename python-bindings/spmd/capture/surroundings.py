@@ -8,9 +8,10 @@ from torch.overrides import _get_current_function_mode_stack
 
 
 def surroundings() -> tuple[str, ...]:
-    """Autocast, function modes (a default device is one) and hooks of saved tensors, in words."""
+    """Autocast, no_grad, function modes (a default device is one) and hooks of saved tensors, in words."""
     found = [f"autocast of {device} to {torch.get_autocast_dtype(device)}" for device in ("cpu", "cuda")
              if torch.is_autocast_enabled(device)]
+    found += [] if torch.is_grad_enabled() else ["no gradients"]
     found += [f"{_name(type(mode))}({getattr(mode, 'device', '')})" for mode in _get_current_function_mode_stack()]
     hooks = torch._C._autograd._top_saved_tensors_default_hooks(False)
     return (*found, *([f"hooks of saved tensors ({', '.join(map(_name, hooks))})"] if hooks else []))

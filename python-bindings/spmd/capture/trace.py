@@ -3,8 +3,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import logging
-from typing import Any, Collection, Iterator
+from typing import Any, Callable, Collection, Iterator
 
 import torch
 import torch.fx
@@ -251,6 +252,17 @@ def _without_onednn() -> Iterator[None]:
         torch._C._set_mkldnn_enabled(saved)
 
 
+def _out_of_inference_mode(function: Callable) -> Callable:
+    """Whose tensors no trace can follow; gradients stay off there."""
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        has_gradients = torch.is_grad_enabled()
+        with torch.inference_mode(False), torch.set_grad_enabled(has_gradients):
+            return function(*args, **options)
+    return call
+
+
+@_out_of_inference_mode
 def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
            by_tensor: list[str] | None = None, keep_grads: bool = False,
            accumulates: bool = False, copied: Collection[str] = (),
@@ -334,7 +346,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         try:
             with fakes.mode, _without_torch_log(), traced_through(), inline_checkpoints(), \
                     only_autocast_of_the_traced_device(), traceable_step(call.optimizers), fx_traceback.preserve_node_meta(), \
-                    torch.autograd.set_multithreading_enabled(False), torch.enable_grad():
+                    torch.autograd.set_multithreading_enabled(False), torch.set_grad_enabled(torch.is_grad_enabled()):
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))
             if fakes.refusals.error is not None:  # the step has caught it
                 raise fakes.refusals.error
