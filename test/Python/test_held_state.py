@@ -523,6 +523,50 @@ def test_lists_that_grow_and_criteria_that_change() -> None:
         assert compiled.compiles == compiles, number
 
 
+@pytest.mark.parametrize("uses", ["first", "second"])
+@pytest.mark.parametrize("changes", ["first", "second"])
+@pytest.mark.parametrize("what", ["tensor", "module", "part of a module", "entry"])
+def test_one_thing_that_is_reached_in_two_ways(what: str, changes: str, uses: str) -> None:
+    """Until one of them leads to another: which of them the step goes, nobody can tell."""
+    def make() -> types.SimpleNamespace:
+        torch.manual_seed(7)
+        kept = nn.Sequential(nn.Linear(6, 4), nn.Tanh()) if what == "part of a module" else \
+            nn.Linear(6, 4) if what == "module" else torch.randn(4, 6)
+        inside = kept[0] if what == "part of a module" else kept
+        held = types.SimpleNamespace(first=[inside] if what == "entry" else inside, whole=kept, second=inside)
+        held.model = nn.Linear(6, 4)
+        held.optimizer = torch.optim.SGD(held.model.parameters(), lr=0.1)
+        return held
+
+    def step_of(held: types.SimpleNamespace):
+        def step(x):
+            target = getattr(held, uses)
+            target = target[0] if isinstance(target, list) else target
+            target = (target(x) if isinstance(target, nn.Module) else x @ target.T).detach()
+            if isinstance(held.whole, nn.Module):
+                target = target + held.whole(x).detach()
+            loss = F.mse_loss(held.model(x), target)
+            held.optimizer.zero_grad()
+            loss.backward()
+            held.optimizer.step()
+            return loss
+        return step
+
+    ours, eager = make(), make()
+    steps = spmd.compile(step_of(ours), ranks=2), step_of(eager)
+    for number in range(4):
+        if number == 2:
+            for held in (ours, eager):
+                torch.manual_seed(8)
+                new = nn.Linear(6, 4) if "module" in what else torch.randn(4, 6)
+                setattr(held, changes, [new] if what == "entry" and changes == "first" else new)
+        x = torch.randn(6, 6)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", spmd.Remark)
+            check(*(step(x) for step in steps))
+        check(ours.model.state_dict(), eager.model.state_dict())
+
+
 def test_batches_of_two_shapes_share_what_is_held() -> None:
     ours, eager = Moco(), Moco()
     compiled = spmd.compile(ours.step, ranks=2)

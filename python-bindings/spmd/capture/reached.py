@@ -43,11 +43,13 @@ _OBJECTS = 200_000  # in all
 class Place(NamedTuple):
     """Where something was reached: `path` for people ("self.teachers[0]"), `get` gives what is there now, or raises
     LookupError, AttributeError or ValueError when that way has gone. `containers` gives the lists and dicts on the way:
-    code may go through all that they have."""
+    code may go through all that they have. `others` are other ways to what was there (`self.current = self.weights[0]`):
+    nobody knows which of them the code goes."""
 
     path: str
     get: Callable[[], Any]
     containers: tuple[Callable[[], Any], ...] = ()
+    others: tuple[Callable[[], Any], ...] = ()
 
     @classmethod
     def always(cls, path: str, value: Any) -> Place:
@@ -58,9 +60,10 @@ class Place(NamedTuple):
         return f"Place({self.path!r})"
 
     def now(self) -> Any:
-        """What is there now, None when nothing is."""
+        """What is there now; None when nothing is, or not all ways lead there any more."""
         try:
-            return self.get()
+            found = self.get()
+            return found if all(other() is found for other in self.others) else None
         except (LookupError, AttributeError, ValueError, TypeError):
             return None
 
@@ -85,6 +88,7 @@ class Reached:
         self.aliases: list[tuple[Place, torch.nn.Module]] = []
         self.tensors: dict[int, tuple[Place, torch.Tensor]] = {}
         self._queue: collections.deque[tuple[Place, Any]] = collections.deque()
+        self._again: dict[int, list[Callable[[], Any]]] = {}  # other ways to tensors and modules, by id
         for function in functions:
             self._add(Place.always("", function), function)
         for name, value in arguments.items():
@@ -94,8 +98,11 @@ class Reached:
             self._queue.extend(self._loose_parts(place, module))
         while self._queue and len(self._seen) < _OBJECTS:
             self._visit(*self._queue.popleft())
+        for found in (self._modules, self.tensors):
+            found.update((number, (place._replace(others=tuple(self._again[number])), value))
+                         for number, (place, value) in found.items() if number in self._again)
         inner = {id(m) for _, root in self._modules.values() for m in root.modules() if m is not root}
-        self.modules = [found for number, found in self._modules.items() if number not in inner]
+        self.modules = [self._with_ways_inside(*found) for number, found in self._modules.items() if number not in inner]
         for place, root in self.modules:
             for path, module in root.named_modules():
                 for table in ("_parameters", "_buffers"):
@@ -116,6 +123,8 @@ class Reached:
             self.aliases.append((place, value))
             return
         if id(value) in self._seen or isinstance(value, _OPAQUE):
+            if isinstance(value, (torch.Tensor, torch.nn.Module)):
+                self._again.setdefault(id(value), []).append(place.get)
             return
         self._seen.add(id(value))
         self._alive.append(value)
@@ -134,6 +143,13 @@ class Reached:
             self._queue.extend((p._replace(containers=inside), v) for p, v in _parts(place, value)
                                if not isinstance(v, _OPAQUE))
 
+    def _with_ways_inside(self, place: Place, root: torch.nn.Module) -> tuple[Place, torch.nn.Module]:
+        """With those that lead to a part of it (`self.head = self.teacher.head`)."""
+        ways = [functools.partial(_whole_of, way, place.get, path) for path, module in root.named_modules() if module is not root
+                for way in (*((self._modules[id(module)][0].get,) if id(module) in self._modules else ()),
+                            *self._again.get(id(module), ()))]
+        return place._replace(others=(*place.others, *ways)), root
+
     def _loose_parts(self, place: Place, module: torch.nn.Module) -> Iterator[tuple[Place, Any]]:
         """What hangs on a module without being registered in it, and its code."""
         skipped = {"_parameters", "_buffers", "_modules", "_spmd_unit"}
@@ -150,6 +166,11 @@ def _same(value: Any) -> Any:
 
 def _submodule(get: Callable[[], torch.nn.Module], path: str) -> torch.nn.Module:
     return get().get_submodule(path)
+
+
+def _whole_of(get: Callable[[], Any], whole: Callable[[], torch.nn.Module], path: str) -> Any:
+    """The whole, if what `get` gives is its part at `path`."""
+    return whole() if get() is whole().get_submodule(path) else None
 
 
 def _attribute(get: Callable[[], Any], name: str) -> Any:
