@@ -398,3 +398,35 @@ def test_a_generator_that_the_step_seeds_first(monkeypatch, tmp_path) -> None:
     model = nn.Linear(4, 4)
     with pytest.raises(spmd.CaptureError, match="seed them in the step before"):
         spmd.capture(draws_numpy(False), model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
+
+
+@functools.lru_cache(None)
+def triangle(n: int) -> torch.Tensor:
+    return torch.tril(torch.ones(n, n))
+
+
+@functools.lru_cache(4)
+def ramps(n: int) -> dict[str, torch.Tensor]:
+    return {"up": torch.arange(float(n))}
+
+
+def test_a_cache_that_a_trace_has_filled_forgets() -> None:
+    """In later calls, compiled or not, nothing of a trace is in it; what was there before is."""
+    def step(model, optimizer, x):
+        loss = (model(x @ triangle(x.shape[1])) * ramps(4)["up"] * ramps(1)["up"].add(1)).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = []
+    for call in (step, spmd.compile(step, ranks=2)):
+        triangle.cache_clear()
+        ramps.cache_clear()
+        ramps(4)
+        torch.manual_seed(0)
+        model = nn.Linear(3, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses.append([call(model, optimizer, torch.randn(6, 3)).item() for _ in range(3)])
+        losses[-1] += [step(model, optimizer, torch.randn(6, 3)).item()]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)

@@ -18,6 +18,7 @@ import torch
 
 from .host_state import NUMBERS, entry_path
 from .code_names import global_names, is_users_file
+from .function_caches import CachedFunction
 from .loss_scaling import scaler_there, state_of_scaler
 
 
@@ -74,7 +75,7 @@ class Place(NamedTuple):
 
 class Reached:
     """Modules that lie in no other reached module, and tensors, each with the shortest way to it. `aliases` are other
-    ways to modules of the model.
+    ways to modules of the model, `caches` functions that keep what they have computed.
 
     `known` are the objects that the step gets as arguments: what is registered in them is not reached, it is given.
     """
@@ -88,6 +89,7 @@ class Reached:
         self.aliases: list[tuple[Place, torch.nn.Module]] = []
         self.tensors: dict[int, tuple[Place, torch.Tensor]] = {}
         self._queue: collections.deque[tuple[Place, Any]] = collections.deque()
+        self.caches: list[Any] = []  # functools.lru_cache
         self._again: dict[int, list[Callable[[], Any]]] = {}  # other ways to tensors and modules, by id
         for function in functions:
             self._add(Place.always("", function), function)
@@ -139,6 +141,8 @@ class Reached:
                               functools.partial(_submodule, place.get, path), place.containers)
                 self._queue.extend(self._loose_parts(inner, module))
         else:
+            if isinstance(value, CachedFunction):
+                self.caches.append(value)
             inside = place.containers + ((place.get,) if isinstance(value, _SIZED) else ())
             self._queue.extend((p._replace(containers=inside), v) for p, v in _parts(place, value)
                                if not isinstance(v, _OPAQUE))

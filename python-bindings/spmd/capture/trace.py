@@ -31,6 +31,7 @@ from .draws import Draws
 from .device_meshes import meshes_outside
 from .errors import CaptureError, explain
 from .fakes import FakeStep, Input, ReplacedGradient
+from .function_caches import forgetting_fakes
 from .gradients import Gradients, first_use, has_values, names_of
 from .grown_lists import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
@@ -274,7 +275,8 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                      around.scheduled, copied, around.read_left, call.precision)
     result: list[Any] = []
     with meta_kernels(), traceable_adafactor(), fakes.installed(), traceable_scalers(fakes.whole.modules()), \
-            no_gradients_outside(around.reached, fakes.foreign), contextlib.ExitStack() as undo:
+            no_gradients_outside(around.reached, fakes.foreign), forgetting_fakes(around.reached.caches), \
+            contextlib.ExitStack() as undo:
         batch = [i.fake for i in fakes.inputs if i.kind == "batch"]
         numbers, kept_numbers = fakes.all_numbers(), fakes.optimizer_numbers()
         effects = undo.enter_context(SideEffects(call.train_step, fakes, call.model, call.optimizers,
