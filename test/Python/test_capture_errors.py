@@ -322,6 +322,20 @@ def test_replaced_buffer() -> None:
         spmd.capture(mlp.train_step, model, optimizer, x, y)
 
 
+@pytest.mark.parametrize("text", [lambda t: str(t.item()), lambda t: f"{t.item()}", str, lambda t: f"loss {t.item()}!",
+                                  lambda t: repr((t > 0).sum().item())])
+def test_a_returned_text_with_a_value(text) -> None:
+    """Instead of the value it has the name that a trace gives it."""
+    def step(model, optimizer, x, y):
+        loss = mlp.train_step(model, optimizer, x, y)
+        return {"loss": loss, "names": "u0 zuf0", "text": text(loss)}
+    model = mlp.setup()["model"]
+    x, y = mlp.setup()["args"]
+    with pytest.raises(spmd.CaptureError, match=r"a text that has a tensor's value in it[^\0]*test_capture_errors.py"
+                                                r"[^\0]*cure: return the value"):
+        spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), x, y)
+
+
 class Counting(nn.Module):
     """Counts its calls, or keeps its output."""
 

@@ -92,6 +92,7 @@ class ProvenanceMode(TorchDispatchMode):
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
         self.known, self.asked = KnownValues(roots, reached), asked
+        refusals.where = lambda: user_stack()[0]
         refusals.tell = lambda expression: self.asked.tell(expression, user_stack()[0])
         self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where

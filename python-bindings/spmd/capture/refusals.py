@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import re
 import unittest.mock
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 import sympy
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from .errors import Frame, error_at
 
 _EAGERS = (RuntimeError, ValueError, IndexError, TypeError)  # themselves, not the tracer's subclasses
 _CONVERSIONS = ("numpy", "__array__", "__format__", "data_ptr", "__dlpack__")
@@ -28,11 +31,13 @@ def _knows_nothing(expression: sympy.Basic) -> Any:
 
 class Refusals:
     """`error` is the first error that eager would not have raised. `tell` gives what is known of a number all the same, or
-    None."""
+    None; `where` the user's line."""
 
     def __init__(self) -> None:
         self.error: Exception | None = None
+        self._texts: dict[str, tuple[Frame, ...]] = {}  # that stand for values in strings, and where they were made
         self.tell: Callable[[sympy.Basic], Any] = _knows_nothing
+        self.where: Callable[[], tuple[Frame, ...]] = tuple
 
     def tell_no_more(self) -> None:
         """When the trace is over: PyTorch's caches keep a shape environment, and with it what `tell` refers to."""
@@ -74,11 +79,30 @@ class Refusals:
         with contextlib.ExitStack() as patches:
             # Of a real tensor it would give memory that is none, for under fakes its memory is a fake's.
             patches.enter_context(unittest.mock.patch.object(torch.Tensor, "numpy", self._no_numpy))
+            for kind in (torch.SymFloat, torch.SymInt, torch.SymBool, FakeTensor):
+                for name in ("__repr__", "__str__"):
+                    patches.enter_context(unittest.mock.patch.object(
+                        kind, name, functools.partialmethod(_text, self, getattr(kind, name))))
             for name in _CONVERSIONS:
                 original = getattr(FakeTensor, name)
                 patches.enter_context(unittest.mock.patch.object(
                     FakeTensor, name, functools.partialmethod(_call, self, original)))
             yield
+
+    def refuse_texts(self, leaves: Iterable[Any]) -> None:
+        """Of what the step returns: a string that has the name of a value in its place.
+
+        Raises:
+          CaptureError: at the line that made it.
+        """
+        for leaf in leaves:
+            for text, stack in self._texts.items() if isinstance(leaf, str) else ():
+                if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", leaf):
+                    raise error_at(stack, "the step returns a text that has a tensor's value in it, which a captured step would "
+                                   "make once, when it is captured", "return the value, and format what the call gives back")
+
+    def note_text(self, text: str) -> None:
+        self._texts.setdefault(text, self.where())
 
     def _no_numpy(self, *unused: Any, **options: Any) -> Any:
         self.note(error := RuntimeError(".numpy() is not supported in a step"))
@@ -90,6 +114,12 @@ class Refusals:
         except Exception as error:
             self.note(error)
             raise
+
+
+def _text(value: Any, refusals: Refusals, original: Callable) -> str:
+    text = original(value)
+    refusals.note_text(text)
+    return text
 
 
 def _call(tensor: torch.Tensor, refusals: Refusals, original: Callable, *args: Any, **kwargs: Any) -> Any:

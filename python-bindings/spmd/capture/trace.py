@@ -312,6 +312,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                     fakes.keep_gradients()
             leaves, spec = pytree.tree_flatten(wrap(returned))
             refuse_rows(leaves)
+            fakes.refusals.refuse_texts(leaves)
             leaves = [Empty(tuple(leaf.shape), leaf.dtype) if _is_empty(leaf) else leaf for leaf in leaves]
             lefts, grown = [*fakes.left(), *effects.left()], effects.grown()
             effects.expect(lefts)
