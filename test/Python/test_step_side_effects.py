@@ -430,3 +430,26 @@ def test_a_cache_that_a_trace_has_filled_forgets() -> None:
         losses.append([call(model, optimizer, torch.randn(6, 3)).item() for _ in range(3)])
         losses[-1] += [step(model, optimizer, torch.randn(6, 3)).item()]
     assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("draw", [random.Random(0).random, random.Random(0).gauss, np.random.default_rng(0).random,
+                                  np.random.RandomState(0).rand], ids=("random", "gauss", "numpy", "RandomState"))
+def test_a_kept_method_of_a_generator_draws_once(draw) -> None:
+    class Noise:
+        def __init__(self):
+            self.draw = draw
+
+        def __call__(self, x):
+            return x * (self.draw(0, 1) if "gauss" in str(self.draw) else self.draw())
+
+    noise, model = Noise(), nn.Linear(3, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        loss = model(noise(x)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    with pytest.raises(spmd.CaptureError, match=r"the step changes the state of '(noise\.)?draw'"):
+        spmd.compile(step, ranks=1)(torch.randn(6, 3))

@@ -168,6 +168,10 @@ def _size(value: Any) -> int:
 
 def _position(value: Any) -> Any:
     """How far an iterator or a random generator is, and what a small array holds; None for anything else."""
+    if isinstance(value, (types.MethodType, types.BuiltinMethodType)):  # of a generator of its own: self.draw = Random(0).random
+        owner = value.__self__
+        is_own = all(owner is not shared for shared in _shared_generators())
+        return _position(owner) if is_own and type(owner).__module__.split(".")[0] in _GENERATORS else None
     if isinstance(value, random.Random):
         return value.getstate()
     if isinstance(value, itertools.count):
@@ -195,6 +199,15 @@ def _position(value: Any) -> Any:
         if isinstance(value, numpy.random.RandomState):
             return repr(value.get_state())
     return None
+
+
+_GENERATORS = ("random", "numpy")
+
+
+def _shared_generators() -> tuple[Any, ...]:
+    """Those that generator_states() has."""
+    numpy = sys.modules.get("numpy")
+    return random.random.__self__, *(() if numpy is None else (numpy.random.rand.__self__,))
 
 
 def differences(before: dict[_Key, Any], after: dict[_Key, Any]) -> list[_Key]:
