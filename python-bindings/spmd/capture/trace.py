@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ..away import fetch_tensors
 from ..models import DTYPES, tensor_names
+from ..remarks import remark
 from ..torch_versions import make_fx_options
 from . import custom_ops
 from .adafactor import traceable_adafactor
@@ -306,6 +307,10 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 finally:
                     for hook in hooks:
                         hook.remove()
+                for name, tensor in zip(call.batch_names, batch):
+                    if tensor.is_leaf and tensor.grad is not None:
+                        remark(f"the step computes a gradient of {name!r}, of which a compiled step leaves {name}.grad as it was\n"
+                               f"  cure: return {name}.grad from the step, or clear it there if nobody wants it")
                 assigned.write()
                 fakes.keep_first_state()
                 if keep_grads:
