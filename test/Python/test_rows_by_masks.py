@@ -99,7 +99,9 @@ def similarities(model, x, y):
     """A mask that is the same in every call, so that the number of its rows is known."""
     z = F.normalize(model.hidden(x), dim=1)
     similarity, others = z @ z.T / 0.1, ~torch.eye(len(x), dtype=torch.bool)
-    covariance = z.T @ z
+    covariance, pairs, some = z.T @ z, torch.ones(4, 4).triu(1).nonzero(), torch.arange(16) % 3 == 0
+    assert pairs.shape == (6, 2) and torch.where(some)[0].shape == (6,) and z[:, some].shape == (len(x), 6)
+    covariance = covariance + z[pairs[:, 0]].T @ z[pairs[:, 1]] + z[:, some].sum()
     return similarity[others].view(len(x), -1).logsumexp(1).mean() + covariance[~torch.eye(16, dtype=torch.bool)].pow(2).sum()
 
 

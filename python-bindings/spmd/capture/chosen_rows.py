@@ -22,6 +22,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils import _pytree as pytree
 
 from .errors import CaptureError, depends_on_values, error_at, where
@@ -32,6 +33,7 @@ from .provenance import user_stack
 
 _ADDS = (torch.Tensor.index_add_, torch.Tensor.index_add, torch.index_add)
 _NUMBERS = (bool, int, float, str)
+_MOST_KNOWN = 1 << 16  # elements of a tensor of which a step asks where they are
 #: What rows that are not chosen begin with. Their results are dropped, but their gradients must be finite, for these are multiplied
 #: by zero: not 0, where roots, logarithms and quotients have none.
 _OTHERS = 0.5
@@ -483,6 +485,9 @@ class ChosenRows:
         def noted_nonzero(input, *args, as_tuple=False, **kwargs):
             if not isinstance(input, FakeTensor) or args or kwargs or not input.dim() or _is_pytorchs(sys._getframe(1)):
                 return nonzero(input, *args, as_tuple=as_tuple, **kwargs)
+            places = self._known_places(input)
+            if places is not None:
+                return places if as_tuple else torch.stack(places, -1)
             if as_tuple:
                 return self._chosen(input)
             return self._hits(input) if input.dim() == 1 else nonzero(input)
@@ -490,7 +495,8 @@ class ChosenRows:
         def noted_where(condition, *args, **kwargs):
             if args or kwargs or not isinstance(condition, FakeTensor) or not condition.dim():
                 return where(condition, *args, **kwargs)
-            return self._chosen(condition)
+            places = self._known_places(condition)
+            return self._chosen(condition) if places is None else places
 
         def noted_getitem(tensor, index):
             items = index if isinstance(index, tuple) else (index,)
@@ -622,9 +628,28 @@ class ChosenRows:
         """`tensor[mask, ...]`."""
         mask, rest = items[0], items[1:]
         if not _is_mask(mask) or not all(map(_is_of_dims, rest)):
-            raise depends_on_values(user_stack()[0], "indexing by a mask that is not the first index", None)
+            return self._at_known_places(tensor, items)
         self._check_dims(tensor, mask)
         return self.find_mask(mask).begin(tensor[(*[slice(None)] * mask.dim(), *rest)] if rest else tensor)
+
+    def _known_places(self, mask: torch.Tensor) -> tuple[torch.Tensor, ...] | None:
+        """Where a tensor is not zero, by dim, if that is the same in every call."""
+        known = self._known_values.value(mask)
+        if known is None or known.numel() > _MOST_KNOWN:
+            return None
+        with _disable_current_modes():
+            places = [place.tolist() for place in known.nonzero(as_tuple=True)]
+        return tuple(torch.tensor(place, dtype=torch.int64) for place in places)
+
+    def _at_known_places(self, tensor: torch.Tensor, items: tuple) -> torch.Tensor:
+        """`tensor[:, mask]` and the like."""
+        found: list[Any] = []
+        for item in items:
+            places = self._known_places(item) if _is_mask(item) else (item,)
+            if places is None:
+                raise depends_on_values(user_stack()[0], "indexing by a mask that is not the first index", None)
+            found += places
+        return tensor[tuple(found)]
 
     def _put(self, tensor: torch.Tensor, items: tuple, value: Any, setitem: Callable) -> None:
         first, rest = items[0], items[1:]
