@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <mutex>
 #include <shared_mutex>
+#include <sys/auxv.h>
 #include <thread>
 
 namespace spmd::runtime {
@@ -22,16 +23,26 @@ static std::string findName(const Launch &launch) {
   return isOpenMpi ? "openmpi" : "mpich";
 }
 
+/// The file that this code is in: a library, or the program. A program's name in Dl_info is argv[0], which says nothing
+/// when a shell or launcher found it in PATH.
+static std::filesystem::path findOwnFile() {
+  Dl_info own = {}, program = {};
+  if (::dladdr(reinterpret_cast<void *>(&findOwnFile), &own) == 0 || !own.dli_fname)
+    return {};
+  bool isProgram = ::dladdr(reinterpret_cast<void *>(::getauxval(AT_ENTRY)), &program) != 0 &&
+                   program.dli_fbase == own.dli_fbase;
+  std::error_code error;
+  return std::filesystem::canonical(isProgram ? "/proc/self/exe" : own.dli_fname, error);
+}
+
 /// Plug-ins lie beside the runtime, or in the library folder next to the program's.
 static std::vector<std::string> findFiles(const std::string &name) {
   if (name.find('/') != std::string::npos)
     return {name};
   std::vector<std::string> files;
-  Dl_info info;
-  if (::dladdr(reinterpret_cast<void *>(&findName), &info) == 0 || !info.dli_fname)
+  std::filesystem::path folder = findOwnFile().parent_path();
+  if (folder.empty())
     return files;
-  std::error_code error;
-  std::filesystem::path folder = std::filesystem::canonical(info.dli_fname, error).parent_path();
   for (const char *relative : {".", "../lib", "../" SPMD_INSTALL_LIBDIR})
     files.push_back((folder / relative / ("spmd_mpi_" + name + ".so")).lexically_normal().string());
   return files;

@@ -76,7 +76,12 @@ def test_hosts(threads, launcher):
         pytest.skip(f"{launcher} is not installed")
     wrapper = ("export OMPI_COMM_WORLD_LOCAL_SIZE=2 MPI_LOCALNRANKS=2; "
                "export SPMD_HOST=$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)); exec \"$@\"")
-    run(threads, launcher, *(["--oversubscribe"] if "openmpi" in launcher else []), "-n", "4", "bash", "-c", wrapper, "sh")
+    command = [launcher, *(["--oversubscribe"] if "openmpi" in launcher else []), "-n", "4", "bash", "-c", wrapper, "sh"]
+    run(threads, *command)
+    # As documents start it: by its name, which PATH finds, from a folder that has nothing of that name.
+    done = subprocess.run([*command, "spmd-run", threads / "nano.spmd", "--steps=1"], capture_output=True, text=True, timeout=300,
+                          env={**ENVIRONMENT, "PATH": f"{BIN}:{os.environ['PATH']}"}, cwd=threads)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_variables_of_slurm(threads):
