@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -158,6 +159,50 @@ def places_of(folder: pathlib.Path, artifact: pathlib.Path, *options: str) -> li
     code, text = run(sys.executable, SOURCE / "test/tools/spmd-run/Inputs/check_flight.py", folder, artifact, *options)
     assert code == 0, text
     return text.splitlines()
+
+
+def start(folder: pathlib.Path, artifact: pathlib.Path, settings: list[tuple[str, ...]], *options: str,
+          **environment: str) -> list[subprocess.Popen]:
+    """A process for each of `settings`, which are those of its stand-ins; the log of rank R is R.log in `folder`."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    processes = []
+    for rank, own in enumerate(settings):
+        place = {"RANK": str(rank), "WORLD_SIZE": str(len(settings)), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
+                 "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": str(len(settings))}
+        with open(folder / f"{rank}.log", "w") as log:
+            processes.append(subprocess.Popen([str(STANDINS), *own, str(BIN / "spmd-run"), str(artifact), *options], stdout=log, stderr=log,
+                                              env={**ENVIRONMENT, **environment, **place}))
+    return processes
+
+
+def said(folder: pathlib.Path, rank: int) -> list[str]:
+    """The errors of a process that `start` has started."""
+    return re.findall(r"^spmd-run: error: (.*)", (folder / f"{rank}.log").read_text(), re.MULTILINE)
+
+
+#: What one process alone may lack or fail in, before a step: the exit code of all, and what they say.
+ONLY_THERE = [
+    ("driver=11080", 2, "the CUDA driver is too old: it is of CUDA 11.8, and 12.4 is needed; update NVIDIA's driver"),
+    ("devices=0", 2, "CUDA: cuInit: no CUDA-capable device is detected (CUDA_ERROR_100, 100); there is no GPU here, or "
+                     "CUDA_VISIBLE_DEVICES hides it"),
+    ("nccl=21805", 2, "NCCL is too old: it is 2.18.5, and 2.27.0 is needed; update nvidia-nccl-cu12 or nvidia-nccl-cu13"),
+    ("cublaslt=110901", 2, "cuBLASLt 11.9 is too old: "),
+    ("chip=80", 2, "has kernels for sm_90, which an sm_80 does not run; "),
+    ("fail=cublasLtCreate:1", 3, "rank 1: cuBLASLt: cublasLtCreate: "),
+    ("fail=cublasLtMatmulAlgoGetHeuristic:1", 3, "rank 1: cuBLASLt: cublasLtMatmulAlgoGetHeuristic: "),
+    ("fail=cuEventCreate:15", 3, "rank 1: CUDA: cuEventCreate: ")]
+
+
+@pytest.mark.parametrize("setting, code, sentence", ONLY_THERE, ids=[setting for setting, *_ in ONLY_THERE])
+def test_what_one_process_lacks_is_an_error_of_all(artifact, tmp_path, setting, code, sentence) -> None:
+    processes = start(tmp_path, artifact, [(), (setting,)], "--steps=1", "--timeout=20")
+    began = time.monotonic()
+    assert [process.wait(timeout=60) for process in processes] == [code, code]
+    assert time.monotonic() - began < 10, "others were waited for"
+    ours, = said(tmp_path, 0)
+    assert sentence in ours and ours.startswith("rank 1: ") and said(tmp_path, 1) in ([ours], [ours.removeprefix("rank 1: ")], [])
 
 
 def launch(ranks: int) -> list[str]:

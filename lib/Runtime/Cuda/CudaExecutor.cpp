@@ -35,6 +35,8 @@ public:
 
   Status prepare();
   Status step() override;
+  /// The first error of any rank is everybody's, in all processes.
+  Status fail(const Status &status);
   Status wait() override;
   int64_t keptSteps() const override;
   Status readBack(int64_t step, int64_t rank, int64_t offset, void *destination, int64_t bytes) override;
@@ -50,7 +52,6 @@ private:
   Result query(const RankProgram &program) const { return program.query(steps - 1); }
   /// The first step that a rank is not through with; what `begun` is where there is none.
   uint64_t stepOf(const RankProgram &program) const;
-  Status fail(const Status &status);
   /// Before a step fails that cannot be issued: ending everybody's collectives ends those of steps that still run.
   void awaitEarlier() const;
   /// Whether a step was over before a failure ended all that runs.
@@ -129,8 +130,12 @@ Status CudaExecutor::prepare() {
   for (int64_t rank = here.first; rank < here.end(); ++rank) {
     Expected<std::unique_ptr<RankProgram>> program =
         RankProgram::make(code, memory, rank, calls, groups, options.profile != nullptr);
-    if (!program)
-      return program.error();
+    if (!program) {
+      Status status = program.error();
+      status.message = "rank " + std::to_string(rank) + ": " + status.message;
+      status.rank = static_cast<int32_t>(rank);
+      return status;
+    }
     checksIndices |= (*program)->checksIndices();
     mostInFlight = (*program)->mostInFlight();
     if (options.finite) {
@@ -146,7 +151,6 @@ Status CudaExecutor::prepare() {
   return Status::success();
 }
 
-/// The first error of any rank is everybody's, in all processes.
 Status CudaExecutor::fail(const Status &status) {
   auto used = std::find_if(groups.begin(), groups.end(), [](const auto &group) { return group != nullptr; });
   if (abort.isRaised() || used == groups.end() || !(*used)->failEverywhere(status))
@@ -442,8 +446,9 @@ Expected<std::unique_ptr<Executor>> makeCudaExecutor(const CudaCode &code, CudaM
                                                      const ExecutorOptions &options) {
   auto executor = std::make_unique<CudaExecutor>(code, memory, communicators, abort, options);
   if (Status status = executor->prepare(); !status.ok())
-    return status;
+    return executor->fail(status);
   return std::unique_ptr<Executor>(std::move(executor));
 }
 
 } // namespace spmd::runtime::cuda
+  // Communicators that were made are ended, not finished: the others do not come to that.

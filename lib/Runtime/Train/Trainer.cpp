@@ -36,8 +36,11 @@ Status Trainer::startRanks() {
   content->executor.reset();
   Expected<std::unique_ptr<Executor>> executor = content->device->makeExecutor(
       content->memory(), *content->communicators, content->shared->abort, executorOptions);
-  if (!executor)
-    return executor.error();
+  // All processes start theirs: one that has none is an error of all.
+  if (Status status = agreeOn(executor ? Status::success() : executor.error()); !status.ok()) {
+    content->shared->abort.fail(status); // before this one ends: nobody is to be waited for
+    return status;
+  }
   content->executor = std::move(*executor);
   generation = content->memory().generation();
   issuedHere = 0;

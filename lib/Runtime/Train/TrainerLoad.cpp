@@ -65,11 +65,12 @@ Expected<std::unique_ptr<Trainer>> Trainer::start(Artifact artifact, const Train
   trainer->content = std::make_unique<Content>(std::move(artifact));
   Content &content = *trainer->content;
   const Manifest &manifest = content.artifact.manifest;
+  // A device that only this process does not have is an error of all, who are met first.
   Expected<std::unique_ptr<Device>> device = backend->open(content.artifact, options.device);
-  if (!device)
-    return device.error();
-  content.device = std::move(*device);
-  if (Status status = trainer->join(std::move(backend), options); !status.ok())
+  if (device)
+    content.device = std::move(*device);
+  if (Status status = trainer->join(std::move(backend), device ? Status::success() : device.error(), options);
+      !status.ok())
     return status;
   content.batch = std::make_unique<StepBatch>(manifest, content.ranks, options.batch);
   content.inputs = InputBlock::find(manifest, content.artifact.plan);
@@ -108,8 +109,9 @@ Status Trainer::startFirstStep(TrainerOptions options) {
   return Status::success();
 }
 
-/// Finds the other processes of the job, or takes those of the trainer whose state is shared.
-Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOptions &options) {
+/// Finds the other processes of the job, or takes those of the trainer whose state is shared. `opened` is what has come of
+/// this process's device: an error of one of them is everybody's.
+Status Trainer::join(std::shared_ptr<const Backend> backend, const Status &opened, const TrainerOptions &options) {
   if (options.shares) {
     content->shared = options.shares->content->shared;
     if (content->shared->backend != backend)
@@ -118,27 +120,31 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const TrainerOption
   } else {
     content->shared = std::make_shared<SharedState>();
     content->shared->backend = std::move(backend);
+    if (options.communicators.empty() && !opened.ok())
+      return opened; // nobody else was asked for
     std::string name = options.communicators.empty() ? content->device->communicators() : options.communicators;
     Expected<std::shared_ptr<CommunicatorFactory>> processes = makeCommunicators(
         name, std::chrono::duration_cast<std::chrono::steady_clock::duration>(executorOptions.timeout));
     if (!processes)
-      return processes.error();
+      return opened.ok() ? processes.error() : opened;
     content->shared->processes = std::move(*processes);
   }
   Expected<RanksHere> ranks = content->shared->processes->ranksHere(manifest().ranks);
   if (!ranks)
     return ranks.error();
   content->ranks = *ranks;
-  Status prepared;
+  Status prepared = opened;
   if (!options.shares) {
     SharedState &shared = *content->shared;
     shared.recorder.setFolder(options.flightRecord, *ranks);
     shared.abort.watch([&shared] { shared.recorder.note(); });
-    if (!options.flightRecord.empty())
+    if (prepared.ok() && !options.flightRecord.empty())
       prepared = prepareFlightRecords(options.flightRecord, *ranks);
   }
-  Expected<std::shared_ptr<CommunicatorFactory>> communicators = content->device->connect(content->shared->processes);
-  if (prepared.ok() && !communicators)
+  Expected<std::shared_ptr<CommunicatorFactory>> communicators(prepared);
+  if (prepared.ok())
+    communicators = content->device->connect(content->shared->processes);
+  if (!communicators)
     prepared = communicators.error();
   if (Status status = agreeOn(prepared); !status.ok())
     return status;

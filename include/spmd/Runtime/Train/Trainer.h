@@ -222,7 +222,7 @@ private:
   Trainer() = default;
   static Expected<std::unique_ptr<Trainer>> start(Artifact artifact, const TrainerOptions &options);
   Status startFirstStep(TrainerOptions options);
-  Status join(std::shared_ptr<const Backend> backend, const TrainerOptions &options);
+  Status join(std::shared_ptr<const Backend> backend, const Status &opened, const TrainerOptions &options);
   Status compareProcesses(uint64_t hash, const std::string &what);
   Status initializeState(const TrainerOptions &options);
   void noteGaps(const SafetensorsFile &weights);
