@@ -256,45 +256,34 @@ def test_a_call_that_fails_in_one_process(artifact) -> None:
     assert code != 0 and "cuGraphLaunch" in text, text
 
 
-def test_a_process_that_is_killed(artifact, tmp_path) -> None:
-    """The other one says which, and leaves no shared memory."""
+@pytest.mark.parametrize("where, steps", [("ncclAllGather:1", 3), ("cuGraphLaunch:6", 1000), ("cuGraphLaunch:6", 7)],
+                         ids=["first", "graph", "last"])
+def test_a_process_that_is_killed(artifact, tmp_path, where, steps) -> None:
+    """In the first step, or in one that is a graph: the other one says which rank and the collective that it waits in, also
+    where NCCL has found an error first, and leaves no shared memory. One that is at its next step already, where all meet,
+    says of the collective in the line about its rank."""
     before = set(os.listdir("/dev/shm"))
-    port = "0"
-    with __import__("socket").socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    processes = []
-    for rank in range(2):
-        log = open(tmp_path / f"{rank}.log", "w")
-        environment = {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-                       "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"}
-        fault = ["--inject-fault=stall:1:5"]
-        processes.append(subprocess.Popen([str(STANDINS), str(BIN / "spmd-run"), str(artifact), "--steps=3", "--timeout=20",
-                                           "--log-ranks=all", *fault], stdout=log, stderr=log, env=environment))
-    time.sleep(2)
+    processes = start(tmp_path, artifact, [(), (f"stop={where}",)], f"--steps={steps}", "--timeout=20")
+    while pathlib.Path(f"/proc/{processes[1].pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        time.sleep(0.02)
+    time.sleep(0.5)  # rank 0 comes to its collective
     processes[1].send_signal(signal.SIGKILL)
+    processes[1].wait(timeout=30)  # from now on NCCL finds it missing
     began = time.monotonic()
     assert processes[0].wait(timeout=30) == 3
     assert time.monotonic() - began < 10
-    text = (tmp_path / "0.log").read_text()
-    assert re.search(r"rank 1 ended without a word: process \d+ is gone", text), text
+    sentence, = said(tmp_path, 0)
+    place = r"; on communicator '\w+' rank 0 waits in \w+(?: of unit0)? \(command \d+, .*at fc[12], mlp\.py:\d+\)"
+    assert re.fullmatch(r"rank 1 ended without a word: process \d+ is gone" + (f"(?:{place})?" if steps == 1000 else place), sentence), sentence
+    assert re.search(r"^  rank 0, step \d: .*gather: \d of 3 done, in all_gather of unit0 \(command \d+, at fc[12], mlp\.py:\d+\)",
+                     (tmp_path / "0.log").read_text(), re.MULTILINE)
     assert set(os.listdir("/dev/shm")) <= before
 
 
 def test_a_process_that_is_stopped(artifact, tmp_path) -> None:
     """In the middle of a run whose steps are graphs: a collective is timed by itself, from when it began."""
-    with __import__("socket").socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    processes = []
-    for rank in range(2):
-        environment = {**ENVIRONMENT, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
-                       "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"}
-        with open(tmp_path / f"{rank}.log", "w") as log:
-            processes.append(subprocess.Popen([str(STANDINS), "stop=cuGraphLaunch:6", "rank=1", str(BIN / "spmd-run"), str(artifact),
-                                               "--steps=1000000", "--timeout=2", "--log-ranks=all",
-                                               f"--flight-record={tmp_path / 'flight'}"],
-                                              stdout=log, stderr=log, env=environment))
+    processes = start(tmp_path, artifact, [(), ("stop=cuGraphLaunch:6",)], "--steps=1000000", "--timeout=2", "--log-ranks=all",
+                      f"--flight-record={tmp_path / 'flight'}")
     try:
         assert processes[0].wait(timeout=60) == 3, (tmp_path / "0.log").read_text()
         text = (tmp_path / "0.log").read_text()

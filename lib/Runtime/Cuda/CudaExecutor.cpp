@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <pthread.h>
 #include <utility>
 
@@ -34,9 +35,9 @@ public:
   ~CudaExecutor() override;
 
   Status prepare();
-  Status step() override;
   /// The first error of any rank is everybody's, in all processes.
   Status fail(const Status &status);
+  Status step() override;
   Status wait() override;
   int64_t keptSteps() const override;
   Status readBack(int64_t step, int64_t rank, int64_t offset, void *destination, int64_t bytes) override;
@@ -63,6 +64,10 @@ private:
   uint64_t countEnded() const;
   Status noProgress() const;
   Status timedOut(const RankProgram &program, int32_t id) const;
+  /// A collective that a rank here is in, and its rank's program.
+  std::optional<std::pair<const RankProgram *, int32_t>> findRunning() const;
+  Status findEnded() const;
+  Status explain(const Status &found) const;
   NcclGroup &group(size_t i) { return static_cast<NcclGroup &>(*groups[i]); }
 
   CudaCode code;
@@ -320,7 +325,7 @@ void CudaExecutor::look() {
   if (!abort.isRaised())
     for (size_t i = 0; i < groups.size(); ++i)
       if (Status status = groups[i] ? group(i).poll() : Status::success(); !status.ok())
-        (void)fail(status);
+        (void)fail(explain(status));
   if (abort.isRaised()) {
     if (sound < 0)
       sound = static_cast<int64_t>(countEnded());
@@ -365,7 +370,7 @@ void CudaExecutor::look() {
   }
   auto idle = now - lastChange;
   if (idle > std::chrono::seconds(1))
-    if (Status status = processes.findEnded(here); !status.ok())
+    if (Status status = findEnded(); !status.ok())
       return void(fail(status));
   bool isStuckHere = false;
   for (std::unique_ptr<RankProgram> &program : programs)
@@ -391,11 +396,50 @@ Status CudaExecutor::noProgress() const {
   for (const std::unique_ptr<RankProgram> &program : programs)
     if (int32_t id = program->issuing(); id >= 0)
       return madeNoProgress(here, seconds, program->rank(), id, &code.artifact.plan.commands[static_cast<size_t>(id)]);
-  for (const std::unique_ptr<RankProgram> &program : programs)
-    for (const RankProgram::CollectiveState &state : program->collectives(stepOf(*program)))
-      if (state.reached == RankProgram::Reached::Begin)
-        return timedOut(*program, state.id);
+  if (auto running = findRunning())
+    return timedOut(*running->first, running->second);
   return madeNoProgress(here, seconds, -1, -1, nullptr);
+}
+
+std::optional<std::pair<const RankProgram *, int32_t>> CudaExecutor::findRunning() const {
+  for (const std::unique_ptr<RankProgram> &program : programs)
+    if (uint64_t step = stepOf(*program); step < begun)
+      for (const RankProgram::CollectiveState &state : program->collectives(step))
+        if (state.reached == RankProgram::Reached::Begin)
+          return std::pair(program.get(), state.id);
+  return std::nullopt;
+}
+
+/// That another process of this host has ended, with the collective that a rank here waits in.
+Status CudaExecutor::findEnded() const {
+  Status status = processes.findEnded(here);
+  auto running = status.ok() ? std::nullopt : findRunning();
+  if (!running)
+    return status;
+  auto [program, id] = *running;
+  const Plan &plan = code.artifact.plan;
+  const Command &command = plan.commands[static_cast<size_t>(id)];
+  auto communicator = static_cast<size_t>(command.as<CollectiveCommand>()->communicator);
+  status.message += "; on communicator '" + plan.communicators[communicator] + "' rank " +
+                    std::to_string(program->rank()) + " waits in " + calls[static_cast<size_t>(id)].describe();
+  status.command = id;
+  status.location = command.location;
+  return status;
+}
+
+/// Why a communicator has failed: another process may have, or be gone, which is seen a little later than what it had
+/// open is closed.
+Status CudaExecutor::explain(const Status &found) const {
+  if (here.count == here.total)
+    return found;
+  for (Clock::time_point end = Clock::now() + std::chrono::seconds(1); Clock::now() < end;) {
+    if (abort.isRaised())
+      return abort.status();
+    if (Status ended = findEnded(); !ended.ok())
+      return ended;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return found;
 }
 
 std::vector<RankPosition> CudaExecutor::positions() const {
@@ -445,10 +489,10 @@ Expected<std::unique_ptr<Executor>> makeCudaExecutor(const CudaCode &code, CudaM
                                                      CommunicatorFactory &communicators, AbortState &abort,
                                                      const ExecutorOptions &options) {
   auto executor = std::make_unique<CudaExecutor>(code, memory, communicators, abort, options);
+  // Communicators that were made are ended, not finished: the others do not come to that.
   if (Status status = executor->prepare(); !status.ok())
     return executor->fail(status);
   return std::unique_ptr<Executor>(std::move(executor));
 }
 
 } // namespace spmd::runtime::cuda
-  // Communicators that were made are ended, not finished: the others do not come to that.
