@@ -22,8 +22,8 @@ MODES = {"one CUDA graph": [], "command by command": ["--graph=off"]}
 # their own, but slow: the processes take turns on the GPU.
 def sharing(rank: int) -> dict[str, str]:
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
-    return {"CUDA_VISIBLE_DEVICES": first, "NCCL_HOSTID": f"rank-{rank}", "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo",
-            "NCCL_IB_DISABLE": "1"}
+    return {"CUDA_VISIBLE_DEVICES": first, "SPMD_SHARE_GPUS": "1", "NCCL_HOSTID": f"rank-{rank}", "NCCL_NET": "Socket",
+            "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}
 
 
 @dataclasses.dataclass(frozen=True)

@@ -205,6 +205,22 @@ def test_what_one_process_lacks_is_an_error_of_all(artifact, tmp_path, setting, 
     assert sentence in ours and ours.startswith("rank 1: ") and said(tmp_path, 1) in ([ours], [ours.removeprefix("rank 1: ")], [])
 
 
+@pytest.mark.parametrize("settings, environment, code", [
+    ([("devices=1",)] * 2, {}, 2),
+    ([("devices=2", "env", "CUDA_VISIBLE_DEVICES=1")] * 2, {}, 2),
+    ([("devices=2", "env", f"CUDA_VISIBLE_DEVICES={gpu}") for gpu in (1, 0)], {}, 0),
+    ([("devices=1",)] * 2, {"SPMD_SHARE_GPUS": "1"}, 0)], ids=["one", "same", "own", "shared"])
+def test_processes_that_see_one_gpu_each(artifact, tmp_path, settings, environment, code) -> None:
+    """The same one is an error of all, unless that is meant."""
+    processes = start(tmp_path, artifact, settings, "--steps=1", "--timeout=20", "--log-ranks=all", **environment)
+    assert [process.wait(timeout=60) for process in processes] == [code, code], (tmp_path / "0.log").read_text()
+    assert len(said(tmp_path, 0) + said(tmp_path, 1)) == code
+    for sentence in said(tmp_path, 0) + said(tmp_path, 1):
+        assert re.fullmatch(r"rank 1 has the same GPU as rank 0: GPU 0 \(Stand-in, GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\); "
+                            r"let each process see others \(CUDA_VISIBLE_DEVICES\), or start no more ranks on a host than it "
+                            r"has GPUs \(--nproc-per-node\); SPMD_SHARE_GPUS=1 lets ranks share one", sentence), sentence
+
+
 def launch(ranks: int) -> list[str]:
     torchrun = pathlib.Path(sys.executable).parent / "torchrun"
     return [str(torchrun), "--standalone", f"--nproc-per-node={ranks}", "--no-python"]

@@ -10,7 +10,9 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <map>
+#include <sstream>
 #include <unistd.h>
+#include <vector>
 
 using namespace standin;
 
@@ -99,10 +101,26 @@ bool isMeant() {
   return true;
 }
 
-int numDevices() {
-  const char *given = standInSetting("devices");
-  return given ? std::atoi(given) : 8;
+/// The GPUs of the machine that the process sees, by number: those of CUDA_VISIBLE_DEVICES up to the first that is none.
+std::vector<int> visibleDevices() {
+  const char *given = standInSetting("devices"), *visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  int count = given ? std::atoi(given) : 8;
+  std::vector<int> numbers;
+  if (!visible)
+    for (int i = 0; i < count; ++i)
+      numbers.push_back(i);
+  std::istringstream words(visible ? visible : "");
+  for (std::string word; std::getline(words, word, ',');) {
+    char *end = nullptr;
+    long number = std::strtol(word.c_str(), &end, 10);
+    if (word.empty() || *end || number < 0 || number >= count)
+      break;
+    numbers.push_back(static_cast<int>(number));
+  }
+  return numbers;
 }
+
+int numDevices() { return static_cast<int>(visibleDevices().size()); }
 
 /// Which symbol an application gets that was written for a CUDA version (cudaTypedefs.h).
 struct Versioned {
@@ -111,6 +129,7 @@ struct Versioned {
   const char *symbol;
 };
 const Versioned kVersioned[] = {{"cuMemGetInfo", 3020, "cuMemGetInfo_v2"},
+                                {"cuDeviceGetUuid", 11040, "cuDeviceGetUuid_v2"},
                                 {"cuMemcpyHtoDAsync", 3020, "cuMemcpyHtoDAsync_v2"},
                                 {"cuMemcpyDtoHAsync", 3020, "cuMemcpyDtoHAsync_v2"},
                                 {"cuMemcpyDtoDAsync", 3020, "cuMemcpyDtoDAsync_v2"},
@@ -195,6 +214,15 @@ STANDIN_API Result cuDeviceGet(DeviceHandle *device, int ordinal) {
 STANDIN_API Result cuDeviceGetName(char *name, int bytes, DeviceHandle) {
   ENTER("cuDeviceGetName");
   std::snprintf(name, static_cast<size_t>(bytes), "Stand-in");
+  return kSuccess;
+}
+
+/// Hosts that are played by one (SPMD_HOST) have GPUs of their own.
+STANDIN_API Result cuDeviceGetUuid_v2(DeviceUuid *uuid, DeviceHandle device) {
+  ENTER("cuDeviceGetUuid");
+  const char *host = std::getenv("SPMD_HOST");
+  std::snprintf(reinterpret_cast<char *>(uuid->bytes), sizeof uuid->bytes, "%02d %s", visibleDevices()[static_cast<size_t>(device)],
+                host ? host : "");
   return kSuccess;
 }
 

@@ -5,6 +5,9 @@
 #include "spmd/Runtime/Train/Registry.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <sstream>
 
 namespace spmd::runtime::cuda {
 
@@ -38,6 +41,8 @@ public:
   const std::string &kernels() const override { return archive->chip(); }
   std::string communicators() const override { return "threads"; }
   Expected<std::shared_ptr<CommunicatorFactory>> connect(std::shared_ptr<CommunicatorFactory> processes) override;
+  std::string claims() const override;
+  Status compareClaims(const std::vector<std::string> &ofProcesses) const override;
   Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,
                                                  CommunicatorFactory &communicators) override;
   Expected<std::unique_ptr<Stream>> makeStream(int64_t rank) override;
@@ -150,6 +155,31 @@ CudaDevice::connect(std::shared_ptr<CommunicatorFactory> processes) {
   if (!nccl)
     return processes;
   return std::shared_ptr<CommunicatorFactory>(std::make_shared<NcclFactory>(nccl, std::move(processes), gpus));
+}
+
+/// A line for each GPU, in the order of the ranks: its identity, then its name for people. None where it may be shared.
+std::string CudaDevice::claims() const {
+  if (const char *shares = std::getenv("SPMD_SHARE_GPUS"); shares && *shares && std::string(shares) != "0")
+    return "";
+  std::string text;
+  for (const std::shared_ptr<const Gpu> &gpu : gpus)
+    text += gpu->uuid() + " GPU " + std::to_string(gpu->ordinal()) + " (" + gpu->name() + ", " + gpu->uuid() + ")\n";
+  return text;
+}
+
+Status CudaDevice::compareClaims(const std::vector<std::string> &ofProcesses) const {
+  std::map<std::string, int64_t> owners; // by identity
+  for (size_t process = 0; process < ofProcesses.size(); ++process) {
+    std::istringstream lines(ofProcesses[process]);
+    int64_t rank = static_cast<int64_t>(process) * here.count;
+    for (std::string uuid, name; lines >> uuid && std::getline(lines.ignore(), name); ++rank)
+      if (auto [owner, isNew] = owners.emplace(uuid, rank); !isNew)
+        return Status::badInput("rank " + std::to_string(rank) + " has the same GPU as rank " +
+                                std::to_string(owner->second) + ": " + name +
+                                "; let each process see others (CUDA_VISIBLE_DEVICES), or start no more ranks on a host "
+                                "than it has GPUs (--nproc-per-node); SPMD_SHARE_GPUS=1 lets ranks share one");
+  }
+  return Status::success();
 }
 
 Expected<std::unique_ptr<RankMemory>> CudaDevice::allocate(const RanksHere &ranks, int64_t bytes,

@@ -78,6 +78,10 @@ enum : int {
   kGraphUseNodePriority = 8, ///< CUgraphInstantiate_flags
 };
 
+struct DeviceUuid { // CUuuid
+  unsigned char bytes[16];
+};
+
 struct MemoryLocation { // CUmemLocation
   int type;
   int id;
@@ -120,6 +124,7 @@ struct LaunchConfig { // CUlaunchConfig
   X(cuDeviceGet, 2000, (DeviceHandle *device, int ordinal))                                                            \
   X(cuDeviceGetName, 2000, (char *name, int bytes, DeviceHandle device))                                               \
   X(cuDeviceGetAttribute, 2000, (int *value, int attribute, DeviceHandle device))                                      \
+  X(cuDeviceGetUuid, 11040, (DeviceUuid * uuid, DeviceHandle device))                                                  \
   X(cuDevicePrimaryCtxRetain, 7000, (Context *context, DeviceHandle device))                                           \
   X(cuDevicePrimaryCtxRelease, 11000, (DeviceHandle device))                                                           \
   X(cuCtxSetCurrent, 4000, (Context context))                                                                          \

@@ -6,6 +6,17 @@
 
 namespace spmd::runtime::cuda {
 
+static std::string formatUuid(const DeviceUuid &uuid) {
+  std::string text = "GPU";
+  for (size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10)
+      text += '-';
+    for (int shift : {4, 0})
+      text += "0123456789abcdef"[uuid.bytes[i] >> shift & 15];
+  }
+  return text;
+}
+
 Expected<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, int ordinal) {
   std::shared_ptr<Gpu> gpu(new Gpu);
   gpu->loaded = std::move(driver);
@@ -15,6 +26,9 @@ Expected<std::shared_ptr<Gpu>> Gpu::open(std::shared_ptr<const Driver> driver, i
   char name[128] = "";
   SPMD_CUDA_TRY(d, cuDeviceGetName, name, sizeof name, gpu->device);
   gpu->title = name;
+  DeviceUuid uuid = {};
+  SPMD_CUDA_TRY(d, cuDeviceGetUuid, &uuid, gpu->device);
+  gpu->id = formatUuid(uuid);
   int major = 0, minor = 0, hasVirtualMemory = 0;
   SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &major, kComputeCapabilityMajor, gpu->device);
   SPMD_CUDA_TRY(d, cuDeviceGetAttribute, &minor, kComputeCapabilityMinor, gpu->device);

@@ -23,6 +23,8 @@ public:
   /// 90 of compute capability 9.0.
   int chip() const { return capability; }
   const std::string &name() const { return title; }
+  /// The same in all processes that see the device, or the same part of it: "GPU-8a1f…", as nvidia-smi -L says.
+  const std::string &uuid() const { return id; }
   int multiprocessors() const { return numMultiprocessors; }
 
   /// Makes the device the calling thread's.
@@ -40,7 +42,7 @@ private:
   std::shared_ptr<const Driver> loaded;
   int number = 0, capability = 0, numMultiprocessors = 0;
   DeviceHandle device = 0;
-  std::string title;
+  std::string title, id;
   Context context = nullptr;
   StreamHandle main = nullptr;
 };

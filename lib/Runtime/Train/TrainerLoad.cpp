@@ -149,6 +149,13 @@ Status Trainer::join(std::shared_ptr<const Backend> backend, const Status &opene
   if (Status status = agreeOn(prepared); !status.ok())
     return status;
   content->communicators = std::move(*communicators);
+  if (!content->ranks.areAll() && !options.shares) {
+    Expected<std::vector<std::string>> claims = agreement().gather(content->device->claims());
+    if (!claims)
+      return claims.error();
+    if (Status status = content->device->compareClaims(*claims); !status.ok())
+      return status;
+  }
   // A mistake is not to be found in the middle of a step.
   Status status = compareProcesses(content->artifact.traceHash,
                                    "program than " + content->ranks.describe(0) + ": the hash of its collectives is ");

@@ -38,6 +38,11 @@ public:
     return processes;
   }
 
+  /// What only ranks of this process may have, once it is connected: a text for the other processes. With those of all of
+  /// them, by process, each says whether two have taken the same.
+  virtual std::string claims() const { return ""; }
+  virtual Status compareClaims(const std::vector<std::string> &ofProcesses) const { return Status::success(); }
+
   /// Zeroed arenas for the ranks here, which `communicators`, who outlive them, can use.
   virtual Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,
                                                          CommunicatorFactory &communicators) = 0;
