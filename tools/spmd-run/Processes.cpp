@@ -22,14 +22,16 @@ static Expected<bool> logs(const std::string &logRanks, int64_t rank) {
   return isNamed;
 }
 
-Expected<Launch> enterJob(const LaunchOptions &options, const std::string &logRanks, TrainerOptions &trainer) {
+Expected<Launch> enterJob(const LaunchOptions &options, const std::string &logRanks, TrainerOptions &trainer,
+                          bool &isLogged) {
   Expected<Launch> launch = joinJob(options, trainer);
   if (!launch)
     return launch;
-  Expected<bool> isLogged = logs(logRanks, launch->rank);
-  if (!isLogged)
-    return isLogged.error();
-  if (!launch->isAlone() && !*isLogged && !std::freopen("/dev/null", "w", stdout))
+  Expected<bool> named = logs(logRanks, launch->rank);
+  if (!named)
+    return named.error();
+  isLogged = *named;
+  if (!launch->isAlone() && !isLogged && !std::freopen("/dev/null", "w", stdout))
     return Status::failed("cannot open /dev/null");
   return launch;
 }

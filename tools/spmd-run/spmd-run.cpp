@@ -21,7 +21,7 @@
 
 using namespace spmd::runtime;
 
-/// The process of rank 0 says what went wrong anywhere, the others what went wrong in them.
+/// The processes of rank 0 and of those that print say what went wrong anywhere, the others what went wrong in them.
 static bool saysAll = true;
 
 static int fail(const Status &status) {
@@ -121,10 +121,11 @@ static int runTool(Arguments arguments) {
   bool writesTrace = !arguments.profile.empty() && arguments.profile != "-";
   if (Status status = checkOptions(arguments); !status.ok())
     return fail(status);
-  Expected<Launch> launch = enterJob(arguments.launch, arguments.logRanks, arguments.trainer);
+  bool isLogged = true;
+  Expected<Launch> launch = enterJob(arguments.launch, arguments.logRanks, arguments.trainer, isLogged);
   if (!launch)
     return fail(launch.error());
-  saysAll = launch->rank == 0;
+  saysAll = isLogged || launch->rank == 0;
   for (const std::string &path : {writesTrace ? arguments.profile : "", arguments.savesFile() ? arguments.save : ""})
     if (!path.empty() && launch->rank == 0)
       if (Status status = checkWritable(path); !status.ok())

@@ -20,11 +20,12 @@ Expected<std::shared_ptr<const CublasLt>> CublasLt::open() {
   };
   size_t (*getVersion)() = nullptr;
   if (!look(getVersion, cublas::kVersion))
-    return Status::badInput("cuBLASLt has no function cublasLtGetVersion");
+    return Status::badInput(std::string("cuBLASLt has no function cublasLtGetVersion; ") + kCure);
   lt->found = getVersion();
 #define SPMD_LOOK(name, parameters)                                                                                    \
   if (!look(lt->name, #name))                                                                                          \
-    return Status::badInput("cuBLASLt of version " + std::to_string(lt->found) + " has no function " #name);
+    return Status::badInput("cuBLASLt of version " + std::to_string(lt->found) + " has no function " #name "; " + \
+                            std::string(kCure));
   SPMD_CUBLASLT_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK
   return std::shared_ptr<const CublasLt>(std::move(lt));

@@ -76,20 +76,20 @@ public:
 Status CudaDevice::open() {
   NeededLibraries needs = artifact.manifest.needs.value_or(NeededLibraries());
   if (Status status = checkVersion(artifact, "the CUDA driver, of CUDA", driver->cudaVersion(), needs.driver,
-                                   "update NVIDIA's driver");
+                                   Driver::kCure);
       !status.ok())
     return status;
   int count = 0;
   SPMD_CUDA_TRY(*driver, cuDeviceGetCount, &count);
   if (count == 0)
-    return Status::badInput("there is no GPU that this process may use (CUDA_VISIBLE_DEVICES)");
+    return Status::badInput("there is no GPU that this process may use; is it hidden by CUDA_VISIBLE_DEVICES?");
   if (hasGemms(artifact.plan)) {
     Expected<std::shared_ptr<const CublasLt>> library = CublasLt::load();
     if (!library)
       return library.error();
     cublas = *library;
     if (Status status = checkVersion(artifact, "cuBLASLt", cublas->release(), needs.cublasLt,
-                                     "update nvidia-cublas-cu12 or nvidia-cublas");
+                                     CublasLt::kCure);
         !status.ok())
       return status;
   }
@@ -99,7 +99,7 @@ Status CudaDevice::open() {
       return library.error();
     nccl = *library;
     if (Status status =
-            checkVersion(artifact, "NCCL", nccl->release(), needs.nccl, "update nvidia-nccl-cu12 or nvidia-nccl-cu13");
+            checkVersion(artifact, "NCCL", nccl->release(), needs.nccl, Nccl::kCure);
         !status.ok())
       return status;
   }

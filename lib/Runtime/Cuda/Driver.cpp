@@ -14,7 +14,7 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
   auto getProcAddress = reinterpret_cast<GetProcAddress>(findSymbol(*library, "cuGetProcAddress_v2"));
   auto tooOld = [&](const std::string &found) {
     return Status::badInput("the CUDA driver is too old: it is " + found + ", and " +
-                            formatCudaVersion(kOldestDriver) + " is needed; update NVIDIA's driver");
+                            formatCudaVersion(kOldestDriver) + " is needed; " + kCure);
   };
   if (!getProcAddress)
     return tooOld("one of CUDA 11 or before");
@@ -34,10 +34,14 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
     return tooOld("of CUDA " + formatCudaVersion(driver->found));
 #define SPMD_LOOK(name, version, parameters)                                                                           \
   if (!look(driver->name, #name, version))                                                                             \
-    return Status::badInput("the CUDA driver of version " + formatCudaVersion(driver->found) + " has no " #name);
+    return Status::badInput("the CUDA driver of version " + formatCudaVersion(driver->found) + " has no " #name     \
+                            "; " + std::string(kCure));
   SPMD_CUDA_DRIVER_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK
-  SPMD_CUDA_TRY(*driver, cuInit, 0);
+  if (Result result = driver->cuInit(0); result != kSuccess)
+    return Status::badInput(driver->check(result, "cuInit").message +
+                            (result == kNoDevice ? "; there is no GPU here, or CUDA_VISIBLE_DEVICES hides it"
+                                                 : "; nvidia-smi says whether driver and GPU work"));
   return std::shared_ptr<const Driver>(std::move(driver));
 }
 

@@ -41,13 +41,14 @@ Expected<std::shared_ptr<const Nccl>> Nccl::open() {
     return function != nullptr;
   };
   if (!look(loaded->ncclGetVersion, "ncclGetVersion") || loaded->ncclGetVersion(&loaded->found) != nccl::kSuccess)
-    return Status::badInput("NCCL does not say its version");
+    return Status::badInput(std::string("NCCL does not say its version; ") + kCure);
   if (loaded->found < nccl::kOldest)
     return Status::badInput("NCCL is too old: it is " + formatVersion(loaded->found) + ", and " +
-                            formatVersion(nccl::kOldest) + " is needed");
+                            formatVersion(nccl::kOldest) + " is needed; " + kCure);
 #define SPMD_LOOK(name, parameters)                                                                                    \
   if (!look(loaded->name, #name))                                                                                      \
-    return Status::badInput("NCCL " + formatVersion(loaded->found) + " has no function " #name);
+    return Status::badInput("NCCL " + formatVersion(loaded->found) + " has no function " #name "; " +    \
+                            std::string(kCure));
   SPMD_NCCL_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK
   (void)look(loaded->ncclGetErrorString, nccl::kErrorString);
