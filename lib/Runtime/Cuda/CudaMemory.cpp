@@ -9,26 +9,47 @@
 
 namespace spmd::runtime::cuda {
 
-Expected<DeviceBlock> DeviceBlock::allocate(std::shared_ptr<const Gpu> gpu, int64_t bytes) {
-  if (Status status = gpu->use(); !status.ok())
-    return status;
-  const Driver &d = gpu->driver();
+static AllocationProperties propertiesOn(const Gpu &gpu) {
   AllocationProperties properties = {};
   properties.type = kAllocationPinned;
-  properties.location = {kLocationDevice, gpu->ordinal()};
+  properties.location = {kLocationDevice, gpu.ordinal()};
   // What windows of collectives ask for.
   properties.requestedHandleTypes = kHandlePosixFile;
+  return properties;
+}
+
+/// What memory takes of a device.
+struct Room {
+  size_t bytes, granularity;
+};
+
+/// The pieces that `bytes` take of a device; an error where they are not free.
+static Expected<Room> findRoom(const Gpu &gpu, int64_t bytes) {
+  if (Status status = gpu.use(); !status.ok())
+    return status;
+  const Driver &d = gpu.driver();
+  AllocationProperties properties = propertiesOn(gpu);
   size_t granularity = 0;
   SPMD_CUDA_TRY(d, cuMemGetAllocationGranularity, &granularity, &properties, kGranularityRecommended);
   size_t size = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + granularity - 1) / granularity * granularity;
   size_t available = 0, total = 0;
   SPMD_CUDA_TRY(d, cuMemGetInfo, &available, &total);
   if (size > available)
-    return Status::badInput("GPU " + std::to_string(gpu->ordinal()) + " (" + gpu->name() + ") has " +
+    return Status::badInput("GPU " + std::to_string(gpu.ordinal()) + " (" + gpu.name() + ") has " +
                             formatCount(static_cast<int64_t>(available)) + " bytes free of " +
                             formatCount(static_cast<int64_t>(total)) + ", and the step takes " +
                             formatCount(static_cast<int64_t>(size)) +
                             ": compile for more ranks, or give it a smaller batch");
+  return Room{size, granularity};
+}
+
+Expected<DeviceBlock> DeviceBlock::allocate(std::shared_ptr<const Gpu> gpu, int64_t bytes) {
+  Expected<Room> room = findRoom(*gpu, bytes);
+  if (!room)
+    return room.error();
+  auto [size, granularity] = *room;
+  const Driver &d = gpu->driver();
+  AllocationProperties properties = propertiesOn(*gpu);
   DeviceBlock block;
   block.gpu = std::move(gpu);
   SPMD_CUDA_TRY(d, cuMemCreate, &block.allocation, size, &properties, 0);
@@ -67,6 +88,9 @@ Expected<std::unique_ptr<CudaMemory>> CudaMemory::allocate(const RanksHere &rank
                                                            int64_t bytes) {
   std::unique_ptr<CudaMemory> memory(new CudaMemory(ranks));
   memory->wanted = bytes;
+  for (const std::shared_ptr<const Gpu> &gpu : gpus) // before anything is taken of any
+    if (Expected<Room> room = findRoom(*gpu, bytes); !room)
+      return room.error();
   for (std::shared_ptr<const Gpu> &gpu : gpus) {
     Arena &arena = memory->arenas.emplace_back();
     arena.gpu = gpu;
