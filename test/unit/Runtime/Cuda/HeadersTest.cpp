@@ -21,6 +21,7 @@
 #include <type_traits>
 
 // They name the newest version of each; we ask for those in the table.
+#undef cuDeviceGetUuid
 #undef cuDevicePrimaryCtxRelease
 #undef cuMemGetInfo
 #undef cuStreamDestroy
@@ -127,6 +128,7 @@ SAME(cuda::kGraphUseNodePriority, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY)
 SAME(sizeof(cuda::AllocationProperties), sizeof(CUmemAllocationProp));
 SAME(offsetof(cuda::AllocationProperties, location), offsetof(CUmemAllocationProp, location));
 SAME(offsetof(cuda::AllocationProperties, allocFlags), offsetof(CUmemAllocationProp, allocFlags));
+SAME(sizeof(cuda::DeviceUuid), sizeof(CUuuid));
 SAME(sizeof(cuda::AccessDescription), sizeof(CUmemAccessDesc));
 SAME(offsetof(cuda::AccessDescription, flags), offsetof(CUmemAccessDesc, flags));
 SAME(sizeof(cuda::LaunchConfig), sizeof(CUlaunchConfig));
