@@ -574,6 +574,19 @@ MISTAKES = [
             "Once a process has left out a write, writes of the others are waited for that never come.",
             ("SpmdProcessTests",)),
 
+    Mistake("runtime-given-up-bytes", "lib/Runtime/Process/TcpLink.cpp",
+            "⟦message->kept.assign(message->bytes, static_cast<size_t>(message->header.count));⟧", "message->kept.clear();",
+            "The rest of a message that was given up is what its memory has become meanwhile.",
+            ("SpmdProcessTests",)),
+    Mistake("runtime-last-words", "lib/Runtime/Process/TcpLink.cpp",
+            "return peer.ended && ⟦Clock::now() - *peer.ended > kLastWords⟧;", "true",
+            "That a process on another host has ended is said before why.",
+            ("SpmdProcessTests",)),
+    Mistake("runtime-first-claim", "lib/Runtime/Process/Job.cpp",
+            "return !claims || ⟦*claims == 1⟧;", "true",
+            "Two hosts find something wrong at once, and each says another sentence.",
+            ("Cuda/test_hosts",)),
+
     # Dialects
     Mistake("aten-norm-fill", "dialects/Aten/ShardingRules.cpp",
             "if (⟦order > 0⟧)\n    rule->neutral[0] = 0.0;", "false",

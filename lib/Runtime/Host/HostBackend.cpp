@@ -18,6 +18,11 @@ public:
   const std::string &kernels() const override { return library.cpu(); }
   std::string communicators() const override { return "threads"; }
 
+  Expected<std::shared_ptr<CommunicatorFactory>> connect(std::shared_ptr<CommunicatorFactory> processes) override {
+    Status status = processes->checkHostCollectives();
+    return status.ok() ? Expected<std::shared_ptr<CommunicatorFactory>>(std::move(processes)) : status;
+  }
+
   Expected<std::unique_ptr<RankMemory>> allocate(const RanksHere &ranks, int64_t bytes,
                                                  CommunicatorFactory &communicators) override {
     return HostMemory::allocate(ranks, bytes, communicators);

@@ -51,15 +51,15 @@ Status unpack(const std::string &bytes) {
 /// Tells other hosts of the first error, and hears of theirs. Lives as long as somebody tells.
 class Alarm {
 public:
-  Alarm(std::shared_ptr<Mpi> mpi, int32_t space, std::vector<int64_t> others)
-      : mpi(std::move(mpi)), space(space), others(std::move(others)) {}
+  Alarm(std::shared_ptr<HostLink> link, int32_t space, std::vector<int64_t> others)
+      : link(std::move(link)), space(space), others(std::move(others)) {}
 
   /// To the processes of other hosts; not what one of them has said.
   void raise(const Status &status) {
     if (status.isElsewhere)
       return;
     std::string bytes = pack(status);
-    Messages messages(mpi, space);
+    Messages messages(link, space);
     for (int64_t process : others)
       messages.send(bytes.data(), static_cast<int64_t>(bytes.size()), process, kErrorTag);
     (void)messages.wait(AbortState(), Clock::now() + std::chrono::seconds(1));
@@ -68,11 +68,11 @@ public:
   /// Success when nobody has said anything.
   Status hear() {
     std::string bytes;
-    return Messages(mpi, space).take(kErrorTag, bytes) ? unpack(bytes) : Status::success();
+    return Messages(link, space).take(kErrorTag, bytes) ? unpack(bytes) : Status::success();
   }
 
 private:
-  std::shared_ptr<Mpi> mpi;
+  std::shared_ptr<HostLink> link;
   int32_t space;
   std::vector<int64_t> others; ///< processes
 };
@@ -123,14 +123,14 @@ private:
 class HostsGroup final : public CommunicatorGroup {
 public:
   HostsGroup(const RanksHere &here, const RankGroups &groups, std::vector<std::unique_ptr<HostRanks>> given,
-             std::vector<Hosts> where, std::shared_ptr<Mpi> library, int32_t space)
-      : mpi(std::move(library)), space(space), here(here), groups(groups), parts(std::move(given)),
+             std::vector<Hosts> where, std::shared_ptr<HostLink> carrier, int32_t space, ClaimFirst claimFirst)
+      : link(std::move(carrier)), space(space), claimFirst(std::move(claimFirst)), here(here), groups(groups), parts(std::move(given)),
         hosts(std::move(where)) {
     std::vector<int64_t> others;
     for (int64_t process = 0; process < here.processes(); ++process)
       if (!hosts.front().isHere(process * here.count))
         others.push_back(process);
-    alarm = std::make_shared<Alarm>(mpi, space, std::move(others));
+    alarm = std::make_shared<Alarm>(link, space, std::move(others));
     first().abort.onFailure([alarm = alarm](const Status &status) { alarm->raise(status); });
     for (int64_t rank = here.first; rank < here.end(); ++rank) {
       size_t number = this->groups.groupOf(rank);
@@ -145,14 +145,32 @@ public:
   }
   Communicator &endpoint(int64_t rank) override { return *endpoints[here.indexOf(rank)]; }
   bool failEverywhere(const Status &status) override {
-    first().fail(status);
+    first().fail(findCause(status));
     return true;
   }
 
-  std::shared_ptr<Mpi> mpi;
+  std::shared_ptr<HostLink> link;
   int32_t space;
 
 private:
+  /// What `status` comes of: another process's error that is on its way here, or its end.
+  Status findCause(const Status &status) {
+    const AbortState &abort = first().abort;
+    auto await = [&](milliseconds patience, auto isThere) {
+      for (Clock::time_point end = Clock::now() + patience; !abort.isRaised() && !isThere() && Clock::now() < end;)
+        std::this_thread::sleep_for(milliseconds(5));
+    };
+    if (abort.isRaised())
+      return abort.status();
+    if (!claimFirst())
+      await(kWords, [] { return false; });
+    // A process that is gone fails the others in their ways, often before the system has said so.
+    await(kNews, [&] { return link->hasLost(); });
+    Status ended;
+    if (link->hasLost())
+      await(kWords, [&] { return !(ended = link->findEnded(here)).ok(); });
+    return abort.isRaised() ? abort.status() : ended.ok() ? status : ended;
+  }
   /// A part that this process has; all share the first error.
   HostRanks &first() { return *parts[groups.groupOf(here.first)]; }
   void watch() {
@@ -161,6 +179,10 @@ private:
         first().fail(status);
   }
 
+  /// How long another process's error may be on its way, and the news of its end.
+  static constexpr milliseconds kWords{1500}, kNews{50};
+
+  ClaimFirst claimFirst;
   RanksHere here;
   RankGroups groups;
   std::vector<std::unique_ptr<HostRanks>> parts; ///< by group
@@ -215,7 +237,7 @@ Status HostsCommunicator::finish(Messages &messages, const Collective &call) {
 Status HostsCommunicator::exchange(const Collective &call, Message message, const std::vector<char> &mine,
                                    std::vector<char> &all, int64_t bytesOfRank) {
   const RanksHere &here = host.here;
-  Messages messages(group.mpi, group.space);
+  Messages messages(group.link, group.space);
   std::vector<std::vector<char>> received(hosts.ranksOf.size());
   for (size_t host = 0; host < hosts.ranksOf.size(); ++host) {
     if (static_cast<int64_t>(host) == hosts.self) {
@@ -296,7 +318,7 @@ Status HostsCommunicator::begin(const Collective &call, void *const *buffers) {
 /// Each rank has a part, of bytesOf(rank) bytes, of buffer number `buffer`, which goes to place(rank) on all ranks.
 Status HostsCommunicator::gatherParts(const Collective &call, const std::function<int64_t(int64_t)> &bytesOf,
                                       size_t buffer, const char *mine, const Place &place) {
-  Messages messages(group.mpi, group.space);
+  Messages messages(group.link, group.space);
   for (int64_t other : remote)
     if (hosts.receiverOf(other, hosts.self) == rank && bytesOf(other))
       messages.receive(place(other), bytesOf(other), host.here.processOf(other), tagOf(other, rank), other);
@@ -361,7 +383,7 @@ Status HostsCommunicator::reducePart(const Collective &call, ReductionKind kind,
   // The messages of one slice travel while the one before is combined.
   std::vector<Messages> underWay;
   auto post = [&](int64_t turn) {
-    Messages &messages = underWay.emplace_back(group.mpi, group.space);
+    Messages &messages = underWay.emplace_back(group.link, group.space);
     for (size_t i = 0; i < remote.size(); ++i) {
       int64_t other = remote[i], process = host.here.processOf(other);
       auto [otherBegin, otherCount] = partOf(other);
@@ -409,7 +431,7 @@ Status HostsCommunicator::reduceSmall(const Collective &call, void *const *buffe
   char *at = mine;
   for (size_t i = 0; i < key.counts.size(); at += key.counts[i] * size, ++i)
     std::memcpy(at, buffers[i], static_cast<size_t>(key.counts[i] * size));
-  Messages messages(group.mpi, group.space);
+  Messages messages(group.link, group.space);
   auto slotOf = [&](size_t which) { return staging.data() + which * 2 * kSliceBytes; };
   for (size_t i = 0; i < remote.size(); ++i) {
     int64_t process = host.here.processOf(remote[i]);
@@ -462,10 +484,11 @@ Status HostsCommunicator::allReduce(const Collective &call, void *const *buffers
 
 Expected<std::unique_ptr<CommunicatorGroup>> makeHostsGroup(const RanksHere &here, const RankGroups &groups,
                                                             std::vector<std::unique_ptr<HostRanks>> parts,
-                                                            std::vector<Hosts> hosts, std::shared_ptr<Mpi> mpi,
-                                                            int32_t space) {
+                                                            std::vector<Hosts> hosts, std::shared_ptr<HostLink> link,
+                                                            int32_t space, ClaimFirst claimFirst) {
   return std::unique_ptr<CommunicatorGroup>(
-      std::make_unique<HostsGroup>(here, groups, std::move(parts), std::move(hosts), std::move(mpi), space));
+      std::make_unique<HostsGroup>(here, groups, std::move(parts), std::move(hosts), std::move(link), space,
+                                   std::move(claimFirst)));
 }
 
 } // namespace spmd::runtime

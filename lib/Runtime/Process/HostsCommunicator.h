@@ -18,8 +18,10 @@
 #ifndef SPMD_LIB_RUNTIME_PROCESS_HOSTSCOMMUNICATOR_H
 #define SPMD_LIB_RUNTIME_PROCESS_HOSTSCOMMUNICATOR_H
 
+#include "HostLink.h"
 #include "HostRanks.h"
-#include "Mpi.h"
+
+#include <functional>
 
 namespace spmd::runtime {
 
@@ -37,12 +39,15 @@ struct Hosts {
   }
 };
 
+/// Says, once in a job, that this process is the first to find something wrong.
+using ClaimFirst = std::function<bool()>;
+
 /// One communicator: an end for each rank here. `parts` are the ranks of this host and `hosts` where all are, of each
 /// group; `space` is its own.
 Expected<std::unique_ptr<CommunicatorGroup>> makeHostsGroup(const RanksHere &here, const RankGroups &groups,
                                                             std::vector<std::unique_ptr<HostRanks>> parts,
-                                                            std::vector<Hosts> hosts, std::shared_ptr<Mpi> mpi,
-                                                            int32_t space);
+                                                            std::vector<Hosts> hosts, std::shared_ptr<HostLink> link,
+                                                            int32_t space, ClaimFirst claimFirst);
 
 } // namespace spmd::runtime
 

@@ -21,6 +21,8 @@ public:
   Status share(int64_t process, void *data, int64_t bytes, const AbortState &abort) override;
   Status gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
                 Clock::duration patience) override;
+  Status findEnded(const RanksHere &ranks) const override;
+  Status checkHostCollectives() const override;
 
 private:
   Status finish(Messages &messages, const AbortState &abort, Clock::duration patience, const char *cure);
@@ -48,10 +50,11 @@ Expected<std::unique_ptr<CommunicatorGroup>> HostsFactory::make(const std::strin
   Expected<std::vector<std::unique_ptr<HostRanks>>> parts = makeHostRanks(name, ranks, groups, abort, options);
   if (!parts)
     return parts.error();
-  Expected<int32_t> opened = job->mpi->open();
+  Expected<int32_t> opened = job->link->open();
   if (!opened)
     return opened.error();
-  return makeHostsGroup(ranks, groups, std::move(*parts), std::move(hosts), job->mpi, *opened);
+  return makeHostsGroup(ranks, groups, std::move(*parts), std::move(hosts), job->link, *opened,
+                        [job = job, space = space] { return job->claimFirst(space); });
 }
 
 Status HostsFactory::finish(Messages &messages, const AbortState &abort, Clock::duration patience,
@@ -66,12 +69,16 @@ Status HostsFactory::finish(Messages &messages, const AbortState &abort, Clock::
   case WaitResult::Aborted:
     break;
   }
-  return abort.isRaised() ? abort.status() : messages.error();
+  if (abort.isRaised())
+    return abort.status();
+  Status status = messages.error();
+  status.message += cure; // also where the other has come to its end meanwhile
+  return status;
 }
 
 Status HostsFactory::share(int64_t from, void *data, int64_t bytes, const AbortState &abort) {
   for (int64_t at = 0; at < bytes; at += kMostBytes) {
-    Messages messages(job->mpi, space);
+    Messages messages(job->link, space);
     char *part = static_cast<char *>(data) + at;
     int64_t count = std::min(kMostBytes, bytes - at);
     if (from != process())
@@ -92,7 +99,7 @@ Status HostsFactory::share(int64_t from, void *data, int64_t bytes, const AbortS
 
 Status HostsFactory::gather(const void *mine, int64_t bytes, void *all, const AbortState &abort,
                             Clock::duration patience) {
-  Messages messages(job->mpi, space);
+  Messages messages(job->link, space);
   for (int64_t other = 0; other < numProcesses(); ++other) {
     char *place = static_cast<char *>(all) + other * bytes;
     for (int64_t at = 0; at < bytes; at += kMostBytes) {
@@ -108,8 +115,24 @@ Status HostsFactory::gather(const void *mine, int64_t bytes, void *all, const Ab
   return finish(messages, abort, patience, "");
 }
 
+Status HostsFactory::findEnded(const RanksHere &ranks) const {
+  Status here = ProcessFactory::findEnded(ranks);
+  return here.ok() ? job->link->findEnded(ranks) : here;
+}
+
+Status HostsFactory::checkHostCollectives() const {
+  if (job->link->isForArenas())
+    return Status::success();
+  int64_t other = std::find_if(job->hostOf.begin(), job->hostOf.end(), [](int64_t host) { return host != 0; }) -
+                  job->hostOf.begin();
+  return Status::badInput("rank " + std::to_string(other) +
+                          " is on another host than rank 0 (or in another container), and collectives of CPUs travel "
+                          "between hosts through MPI: start the processes by mpirun or srun, or all of them on one host; "
+                          "those of GPUs (target cuda) need no MPI");
+}
+
 Expected<std::shared_ptr<CommunicatorFactory>> makeHostsFactory(std::shared_ptr<Job> job, Clock::duration timeout) {
-  Expected<int32_t> space = job->mpi->open();
+  Expected<int32_t> space = job->link->open();
   if (!space)
     return space.error();
   auto factory = std::make_shared<HostsFactory>(std::move(job), timeout, *space);

@@ -1,7 +1,9 @@
 //===- Job.cpp - The processes of a job, and where they are ---------------===//
 
 #include "Job.h"
+#include "Mpi.h"
 #include "Rendezvous.h"
+#include "TcpLink.h"
 #include "spmd/Version.h"
 
 #include <algorithm>
@@ -38,8 +40,8 @@ std::vector<int64_t> Job::processesHere() const {
   return here;
 }
 
-/// Sorts the processes by hosts, and starts what connects these.
-Status Job::findHosts(const Launch &launch) {
+/// Sorts the processes by hosts.
+Status Job::findHosts() {
   Expected<std::vector<std::string>> all = met->exchange("host", SPMD_VERSION "\n" + getHostId());
   if (!all)
     return all.error();
@@ -57,41 +59,56 @@ Status Job::findHosts(const Launch &launch) {
       known.push_back(host);
   }
   numHosts = static_cast<int64_t>(known.size());
-  if (isOnOneHost() || mpi)
-    return Status::success();
-  if (!isMpi(launch.launcher)) {
-    int64_t other = std::find_if(hostOf.begin(), hostOf.end(), [](int64_t host) { return host != 0; }) - hostOf.begin();
-    return Status::badInput("rank " + std::to_string(other) +
-                            " is on another host than rank 0 (or in another container), and hosts reach each other "
-                            "through MPI: start the processes by mpirun or srun, or all of them on one host");
-  }
-  Expected<std::shared_ptr<Mpi>> started = Mpi::start(launch);
-  if (!started)
-    return started.error();
-  mpi = std::move(*started);
   return Status::success();
+}
+
+bool Job::claimFirst(int32_t number) const {
+  if (!store)
+    return true;
+  Expected<int64_t> claims = store->add("failed/" + std::to_string(number), 1, Clock::now() + std::chrono::seconds(1));
+  return !claims || *claims == 1;
 }
 
 Expected<std::shared_ptr<Job>> Job::meet(const Launch &launch, Clock::duration timeout) {
   auto job = std::make_shared<Job>();
-  if (launch.meetsByMpi()) {
+  std::shared_ptr<Mpi> mpi;
+  Rendezvous *store = nullptr; // where they met, if not by MPI
+  auto startMpi = [&]() -> Status {
     Expected<std::shared_ptr<Mpi>> started = Mpi::start(launch);
     if (!started)
       return started.error();
-    job->mpi = std::move(*started);
-    Expected<std::unique_ptr<Meeting>> met = MpiMeeting::meet(job->mpi);
+    job->link = mpi = std::move(*started);
+    return Status::success();
+  };
+  auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(timeout);
+  if (launch.meetsByMpi()) {
+    if (Status status = startMpi(); !status.ok())
+      return status;
+    Expected<std::unique_ptr<Meeting>> met = MpiMeeting::meet(mpi);
     if (!met)
       return met.error();
     job->met = std::move(*met);
   } else {
-    Expected<std::unique_ptr<Rendezvous>> met =
-        Rendezvous::meet(launch, std::chrono::duration_cast<std::chrono::milliseconds>(timeout));
+    Expected<std::unique_ptr<Rendezvous>> met = Rendezvous::meet(launch, patience);
     if (!met)
       return met.error();
+    store = met->get();
+    job->store = &store->store();
     job->met = std::move(*met);
   }
-  if (Status status = job->findHosts(launch); !status.ok())
+  if (Status status = job->findHosts(); !status.ok())
     return status;
+  if (!job->isOnOneHost() && !job->link) {
+    if (isMpi(launch.launcher)) {
+      if (Status status = startMpi(); !status.ok())
+        return status;
+    } else {
+      Expected<std::shared_ptr<TcpLink>> connected = TcpLink::connect(*store, job->hostOf, patience);
+      if (!connected)
+        return connected.error();
+      job->link = std::move(*connected);
+    }
+  }
   Expected<std::vector<std::string>> names = job->met->exchange("process", std::to_string(::getpid()));
   if (!names)
     return names.error();

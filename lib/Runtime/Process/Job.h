@@ -4,7 +4,9 @@
 #define SPMD_LIB_RUNTIME_PROCESS_JOB_H
 
 #include "Control.h"
-#include "Mpi.h"
+#include "HostLink.h"
+#include "Meeting.h"
+#include "Store.h"
 #include "spmd/Runtime/Process/Launch.h"
 
 #include <memory>
@@ -15,7 +17,7 @@ namespace spmd::runtime {
 
 /// The processes, met once for all that this one does with them.
 struct Job {
-  /// Waits for all of them; on several hosts MPI is started.
+  /// Waits for all of them; on several hosts MPI is started, or they are connected by TCP where MPI's launcher is none.
   static Expected<std::shared_ptr<Job>> meet(const Launch &launch, Clock::duration timeout);
 
   bool isOnOneHost() const { return numHosts == 1; }
@@ -28,14 +30,19 @@ struct Job {
   /// The next name to exchange under, the same everywhere, since all processes make the same calls.
   std::string nextName() { return "exchange" + std::to_string(exchanges++); }
 
-  std::shared_ptr<Mpi> mpi; ///< null on one host; ends after what was met through it
+  /// Says that this process is the first to find something wrong of all that have come to `number`, a number that they
+  /// have alike; false: another was. Where there is nobody to ask each may be.
+  bool claimFirst(int32_t number) const;
+
+  std::shared_ptr<HostLink> link; ///< null on one host; ends after what was met through it
   std::unique_ptr<Meeting> met;
   std::vector<int64_t> hostOf; ///< by process
   int64_t numHosts = 1;
   std::shared_ptr<Peers> peers;
 
 private:
-  Status findHosts(const Launch &launch);
+  Status findHosts();
+  StoreClient *store = nullptr; ///< where they met, if not by MPI
   int64_t exchanges = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- Mpi.cpp - Messages between hosts -----------------------------------===//
+//===- Mpi.cpp - Messages between hosts by MPI ----------------------------===//
 
 #include "Mpi.h"
 
@@ -10,7 +10,6 @@
 #include <mutex>
 #include <shared_mutex>
 #include <sys/auxv.h>
-#include <thread>
 
 namespace spmd::runtime {
 
@@ -137,96 +136,65 @@ Expected<std::vector<std::string>> Mpi::gather(int32_t space, const std::string 
   return parts;
 }
 
-void Messages::note(int code, const spmd_mpi_error &error) {
-  if (code != 0 && failure.ok())
-    failure = Status::failed(error.text);
+/// What a call of the library came to.
+static Status check(int code, const spmd_mpi_error &error) {
+  return code == 0 ? Status::success() : Status::failed(error.text);
 }
 
-void Messages::send(const void *bytes, int64_t count, int64_t to, int32_t tag) {
-  Mpi::Use use;
-  spmd_mpi_error error = {};
-  owners.push_back(-1);
-  requests.emplace_back();
+static Status hasEnded() { return Status::failed("this process ends, and MPI with it"); }
+
+Status Mpi::send(int32_t space, const void *bytes, int64_t count, int64_t to, int32_t tag, Request &request) {
+  Use use;
   if (use.isOver())
-    return noteEnd();
-  note(mpi->table->send(space, bytes, count, static_cast<int32_t>(to), tag, &requests.back(), &error), error);
+    return hasEnded();
+  spmd_mpi_error error = {};
+  spmd_mpi_request made = {};
+  Status status = check(table->send(space, bytes, count, static_cast<int32_t>(to), tag, &made, &error), error);
+  request.handle = made.handle;
+  return status;
 }
 
-void Messages::receive(void *bytes, int64_t count, int64_t from, int32_t tag, int64_t of) {
-  Mpi::Use use;
-  spmd_mpi_error error = {};
-  owners.push_back(of);
-  requests.emplace_back();
+Status Mpi::receive(int32_t space, void *bytes, int64_t count, int64_t from, int32_t tag, Request &request) {
+  Use use;
   if (use.isOver())
-    return noteEnd();
-  note(mpi->table->receive(space, bytes, count, static_cast<int32_t>(from), tag, &requests.back(), &error),
-       error);
-}
-
-WaitResult Messages::wait(const AbortState &abort, Clock::time_point deadline) {
-  WaitResult result = WaitResult::Reached;
-  for (int turn = 0;; ++turn) {
-    bool done = test(0, requests.size());
-    if (failure.ok() && done)
-      break;
-    if (!failure.ok() || abort.isRaised())
-      result = WaitResult::Aborted;
-    else if (Clock::now() >= deadline)
-      result = WaitResult::TimedOut;
-    if (result != WaitResult::Reached) {
-      giveUp();
-      break;
-    }
-    // Messages move while somebody asks for them ([Note: waiting] in Progress.h).
-    if (turn > 1000)
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
-    else if (turn > 100)
-      std::this_thread::yield();
-  }
-  requests.clear();
-  owners.clear();
-  return result;
-}
-
-void Messages::giveUp() {
-  for (size_t i = 0; i < requests.size(); ++i) {
-    if (!test(i, 1) && owners[i] >= 0)
-      late.push_back(owners[i]);
-  }
-  std::sort(late.begin(), late.end());
-  late.erase(std::unique(late.begin(), late.end()), late.end());
-  if (Mpi::Use use; !use.isOver())
-    mpi->table->cancel(requests.data(), static_cast<int32_t>(requests.size()));
-}
-
-/// Whether messages have come; moves them.
-bool Messages::test(size_t first, size_t count) {
-  Mpi::Use use;
+    return hasEnded();
   spmd_mpi_error error = {};
+  spmd_mpi_request made = {};
+  Status status = check(table->receive(space, bytes, count, static_cast<int32_t>(from), tag, &made, &error), error);
+  request.handle = made.handle;
+  return status;
+}
+
+Expected<bool> Mpi::test(Request &request) {
+  Use use;
+  if (use.isOver())
+    return hasEnded();
+  spmd_mpi_error error = {};
+  spmd_mpi_request tested = {request.handle};
   int32_t done = 0;
+  Status status = check(table->test(&tested, 1, &done, &error), error);
+  request.handle = tested.handle;
+  return status.ok() ? Expected<bool>(done != 0) : Expected<bool>(status);
+}
+
+void Mpi::cancel(Request &request) {
+  Use use;
+  spmd_mpi_request given = {request.handle};
+  if (!use.isOver())
+    table->cancel(&given, 1);
+  request.handle = given.handle;
+}
+
+Expected<int64_t> Mpi::probe(int32_t space, int32_t tag, int64_t &from) {
+  Use use;
   if (use.isOver())
-    noteEnd();
-  else
-    note(mpi->table->test(requests.data() + first, static_cast<int32_t>(count), &done, &error), error);
-  return done;
-}
-
-void Messages::noteEnd() {
-  if (failure.ok())
-    failure = Status::failed("this process ends, and MPI with it");
-}
-
-bool Messages::take(int32_t tag, std::string &bytes) {
+    return int64_t(-1);
   spmd_mpi_error error = {};
-  int32_t from = 0;
+  int32_t source = 0;
   int64_t count = -1;
-  if (Mpi::Use use; !use.isOver())
-    note(mpi->table->probe(space, tag, &from, &count, &error), error);
-  if (count < 0)
-    return false;
-  bytes.resize(static_cast<size_t>(count));
-  receive(bytes.data(), count, from, tag);
-  return wait(AbortState(), Clock::now() + std::chrono::seconds(1)) == WaitResult::Reached;
+  Status status = check(table->probe(space, tag, &source, &count, &error), error);
+  from = source;
+  return status.ok() ? Expected<int64_t>(count) : Expected<int64_t>(status);
 }
 
 Expected<std::unique_ptr<Meeting>> MpiMeeting::meet(std::shared_ptr<Mpi> mpi) {

@@ -183,6 +183,28 @@ int Socket::getPort() const {
   return address.ss_family == AF_INET6 ? ntohs(reinterpret_cast<sockaddr_in6 &>(address).sin6_port) : 0;
 }
 
+/// In digits; empty where it is no IP address.
+static std::string formatAddress(const sockaddr_storage &address, socklen_t length) {
+  char text[NI_MAXHOST] = "";
+  bool isIp = address.ss_family == AF_INET || address.ss_family == AF_INET6;
+  if (isIp && ::getnameinfo(reinterpret_cast<const sockaddr *>(&address), length, text, sizeof text, nullptr, 0,
+                            NI_NUMERICHOST) != 0)
+    text[0] = 0;
+  return text;
+}
+
+std::string Socket::getOwnAddress() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  return ::getsockname(get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? formatAddress(address, length) : "";
+}
+
+std::string Socket::getOtherAddress() const {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  return ::getpeername(get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? formatAddress(address, length) : "";
+}
+
 Expected<bool> Socket::waitForInput(Deadline deadline) const {
   if (get() < 0)
     return Status::failed("the connection is closed");

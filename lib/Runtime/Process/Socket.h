@@ -45,6 +45,9 @@ public:
   Socket accept() const;
   /// Of a socket that listens.
   int getPort() const;
+  /// The IP address of this side of a TCP connection, and of the other; empty within a host.
+  std::string getOwnAddress() const;
+  std::string getOtherAddress() const;
 
   /// All bytes, or an error: the deadline has passed, or the other side has gone.
   Status send(const void *bytes, size_t count, Deadline deadline) const;

@@ -42,6 +42,9 @@ public:
   Expected<std::string> get(const std::string &key, Deadline deadline);
   /// Adds to the number of `key`, which begins at 0, and returns the sum.
   Expected<int64_t> add(const std::string &key, int64_t amount, Deadline deadline);
+  /// The connection's IP addresses: of this side, and of the server; empty within a host.
+  std::string getOwnAddress() const { return socket.getOwnAddress(); }
+  std::string getServerAddress() const { return socket.getOtherAddress(); }
   /// True once the key is there, false where it is not by the deadline.
   Expected<bool> wait(const std::string &key, Deadline deadline);
 

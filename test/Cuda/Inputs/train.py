@@ -46,5 +46,7 @@ for step in range(4):
     loss, norm = train_step(model, optimizer, x[rows], y[rows])
     if rank == 0:
         print("loss", float(loss).hex(), "norm", float(norm).hex(), flush=True)
+if "SPMD_HOST" in os.environ:  # on several hosts all read together
+    train_step.sync()
 if rank == 0:  # alone, as scripts save
     print("sum", sum(parameter.detach().double().abs().sum().item() for parameter in model.parameters()).hex())

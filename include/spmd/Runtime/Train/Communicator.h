@@ -134,6 +134,10 @@ public:
   /// The error that another process of this host has ended, where one has: it may have nothing more to do.
   virtual Status findEnded(const RanksHere &ranks) const { return Status::success(); }
 
+  /// That communicators of it run collectives of arenas in the host's memory. An error says what helps where they only
+  /// carry errors, among processes whose devices have collectives of their own.
+  virtual Status checkHostCollectives() const { return Status::success(); }
+
   /// Makes the communicator `name` of a program, in which the ranks of each of `groups` meet. Errors go both ways
   /// through `abort`, which outlives it: one of this process is told to the others, and theirs are raised in it.
   virtual Expected<std::unique_ptr<CommunicatorGroup>> make(const std::string &name, const RanksHere &ranks,

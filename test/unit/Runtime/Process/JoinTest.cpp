@@ -46,8 +46,8 @@ TEST(Join, AnotherVersionIsRefused) {
             "rank 1 runs version 0.0.9 of the runtime, rank 0 version " SPMD_VERSION);
 }
 
-TEST(Join, HostsNeedMpi) {
+TEST(Join, HostsNeedAnAddress) {
   EXPECT_EQ(joinBeside(SPMD_VERSION "\nelsewhere", Launcher::Environment),
-            "rank 1 is on another host than rank 0 (or in another container), and hosts reach each other through MPI: start "
-            "the processes by mpirun or srun, or all of them on one host");
+            "the processes are on several hosts (or in several containers), and met without an address; set MASTER_ADDR and "
+            "MASTER_PORT, or --address=HOST:PORT");
 }
