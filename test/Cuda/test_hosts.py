@@ -3,6 +3,7 @@ goes wrong, and an end. One host is taken for two (SPMD_HOST), GPUs and NCCL are
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -128,6 +129,20 @@ def test_a_script_trains(tmp_path) -> None:
     expected = results(call(STANDINS, sys.executable, *options))
     first, second = torchrun(tmp_path, 1, *options)
     assert results(first) == expected and len(expected) == 5, first + second
+
+
+@pytest.mark.parametrize("mpirun", [("mpirun.openmpi", "--oversubscribe"), ("mpiexec.hydra",)], ids=lambda words: words[0])
+def test_mpi_starts_them_too(folder, mpirun) -> None:
+    if not shutil.which(mpirun[0]):
+        pytest.skip(f"{mpirun[0]} is not installed")
+    artifact = compiled(folder, INPUTS / "gpt-tiny.step", 4)
+    expected = losses(call(STANDINS, BIN / "spmd-run", artifact, "--steps=3"))
+    # As on two hosts; UCX leaves the signals alone by which stand-ins watch memory.
+    wrapper = ("export OMPI_COMM_WORLD_LOCAL_SIZE=2 MPI_LOCALNRANKS=2 UCX_ERROR_SIGNALS=; "
+               "export SPMD_HOST=$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)); exec \"$@\"")
+    found = call("env", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", STANDINS, *mpirun, "-n", 4, "bash", "-c",
+                 wrapper, "sh", BIN / "spmd-run", artifact, "--steps=3")
+    assert losses(found) == expected and len(expected) == 3, found
 
 
 @pytest.mark.parametrize("fault, sentence", [

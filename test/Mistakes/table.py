@@ -579,13 +579,13 @@ MISTAKES = [
             "The rest of a message that was given up is what its memory has become meanwhile.",
             ("SpmdProcessTests",)),
     Mistake("runtime-last-words", "lib/Runtime/Process/TcpLink.cpp",
-            "return peer.ended && ⟦Clock::now() - *peer.ended > kLastWords⟧;", "true",
+            "return peer.ended && Clock::now() - *peer.ended > ⟦kLastWords⟧;", "0 * kLastWords",
             "That a process on another host has ended is said before why.",
             ("SpmdProcessTests",)),
     Mistake("runtime-first-claim", "lib/Runtime/Process/Job.cpp",
             "return !claims || ⟦*claims == 1⟧;", "true",
             "Two hosts find something wrong at once, and each says another sentence.",
-            ("Cuda/test_hosts",)),
+            ("SpmdProcessTests", "Cuda/test_hosts")),
 
     # Dialects
     Mistake("aten-norm-fill", "dialects/Aten/ShardingRules.cpp",

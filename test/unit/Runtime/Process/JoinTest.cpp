@@ -1,4 +1,5 @@
 #include "spmd/Runtime/Process/Join.h"
+#include "lib/Runtime/Process/Job.h"
 #include "lib/Runtime/Process/Rendezvous.h"
 #include "spmd/Runtime/Train/Registry.h"
 #include "spmd/Version.h"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace spmd::runtime;
@@ -50,4 +52,30 @@ TEST(Join, HostsNeedAnAddress) {
   EXPECT_EQ(joinBeside(SPMD_VERSION "\nelsewhere", Launcher::Environment),
             "the processes are on several hosts (or in several containers), and met without an address; set MASTER_ADDR and "
             "MASTER_PORT, or --address=HOST:PORT");
+}
+
+/// Of what processes have alike one is the first to say that something is wrong.
+TEST(Join, OneIsFirst) {
+  Launch launch;
+  launch.launcher = Launcher::Environment;
+  launch.world = 2;
+  launch.job = "first-" + std::to_string(::getpid());
+  std::shared_ptr<Job> jobs[2];
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < 2; ++rank)
+    threads.emplace_back([&jobs, rank, launch]() mutable {
+      launch.rank = rank;
+      Expected<std::shared_ptr<Job>> job = Job::meet(launch, seconds(20));
+      ASSERT_TRUE(job) << job.error().message;
+      jobs[rank] = std::move(*job);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  ASSERT_TRUE(jobs[0] && jobs[1]);
+  EXPECT_TRUE(jobs[1]->claimFirst(3));
+  EXPECT_FALSE(jobs[0]->claimFirst(3));
+  EXPECT_FALSE(jobs[1]->claimFirst(3));
+  EXPECT_TRUE(jobs[0]->claimFirst(4));
+  jobs[1].reset(); // the first serves the store
+  jobs[0].reset();
 }
