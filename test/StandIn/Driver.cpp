@@ -101,7 +101,8 @@ bool isMeant() {
   return true;
 }
 
-/// The GPUs of the machine that the process sees, by number: those of CUDA_VISIBLE_DEVICES up to the first that is none.
+/// The GPUs of the machine that the process sees, by number: those of CUDA_VISIBLE_DEVICES up to the first that is
+/// none.
 std::vector<int> visibleDevices() {
   const char *given = standInSetting("devices"), *visible = std::getenv("CUDA_VISIBLE_DEVICES");
   int count = given ? std::atoi(given) : 8;
@@ -221,8 +222,8 @@ STANDIN_API Result cuDeviceGetName(char *name, int bytes, DeviceHandle) {
 STANDIN_API Result cuDeviceGetUuid_v2(DeviceUuid *uuid, DeviceHandle device) {
   ENTER("cuDeviceGetUuid");
   const char *host = std::getenv("SPMD_HOST");
-  std::snprintf(reinterpret_cast<char *>(uuid->bytes), sizeof uuid->bytes, "%02d %s", visibleDevices()[static_cast<size_t>(device)],
-                host ? host : "");
+  std::snprintf(reinterpret_cast<char *>(uuid->bytes), sizeof uuid->bytes, "%02d %s",
+                visibleDevices()[static_cast<size_t>(device)], host ? host : "");
   return kSuccess;
 }
 

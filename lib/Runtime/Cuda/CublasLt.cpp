@@ -24,7 +24,7 @@ Expected<std::shared_ptr<const CublasLt>> CublasLt::open() {
   lt->found = getVersion();
 #define SPMD_LOOK(name, parameters)                                                                                    \
   if (!look(lt->name, #name))                                                                                          \
-    return Status::badInput("cuBLASLt of version " + std::to_string(lt->found) + " has no function " #name "; " + \
+    return Status::badInput("cuBLASLt of version " + std::to_string(lt->found) + " has no function " #name "; " +      \
                             std::string(kCure));
   SPMD_CUBLASLT_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK

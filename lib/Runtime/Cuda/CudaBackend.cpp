@@ -75,8 +75,8 @@ public:
 /// Loads what needs no particular device, and chooses the code.
 Status CudaDevice::open() {
   NeededLibraries needs = artifact.manifest.needs.value_or(NeededLibraries());
-  if (Status status = checkVersion(artifact, "the CUDA driver, of CUDA", driver->cudaVersion(), needs.driver,
-                                   Driver::kCure);
+  if (Status status =
+          checkVersion(artifact, "the CUDA driver, of CUDA", driver->cudaVersion(), needs.driver, Driver::kCure);
       !status.ok())
     return status;
   int count = 0;
@@ -88,8 +88,7 @@ Status CudaDevice::open() {
     if (!library)
       return library.error();
     cublas = *library;
-    if (Status status = checkVersion(artifact, "cuBLASLt", cublas->release(), needs.cublasLt,
-                                     CublasLt::kCure);
+    if (Status status = checkVersion(artifact, "cuBLASLt", cublas->release(), needs.cublasLt, CublasLt::kCure);
         !status.ok())
       return status;
   }
@@ -98,9 +97,7 @@ Status CudaDevice::open() {
     if (!library)
       return library.error();
     nccl = *library;
-    if (Status status =
-            checkVersion(artifact, "NCCL", nccl->release(), needs.nccl, Nccl::kCure);
-        !status.ok())
+    if (Status status = checkVersion(artifact, "NCCL", nccl->release(), needs.nccl, Nccl::kCure); !status.ok())
       return status;
   }
   DeviceHandle first = 0;
@@ -174,10 +171,11 @@ Status CudaDevice::compareClaims(const std::vector<std::string> &ofProcesses) co
     int64_t rank = static_cast<int64_t>(process) * here.count;
     for (std::string uuid, name; lines >> uuid && std::getline(lines.ignore(), name); ++rank)
       if (auto [owner, isNew] = owners.emplace(uuid, rank); !isNew)
-        return Status::badInput("rank " + std::to_string(rank) + " has the same GPU as rank " +
-                                std::to_string(owner->second) + ": " + name +
-                                "; let each process see others (CUDA_VISIBLE_DEVICES), or start no more ranks on a host "
-                                "than it has GPUs (--nproc-per-node); SPMD_SHARE_GPUS=1 lets ranks share one");
+        return Status::badInput(
+            "rank " + std::to_string(rank) + " has the same GPU as rank " + std::to_string(owner->second) + ": " +
+            name +
+            "; let each process see others (CUDA_VISIBLE_DEVICES), or start no more ranks on a host "
+            "than it has GPUs (--nproc-per-node); SPMD_SHARE_GPUS=1 lets ranks share one");
   }
   return Status::success();
 }

@@ -13,8 +13,8 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
     return library.error();
   auto getProcAddress = reinterpret_cast<GetProcAddress>(findSymbol(*library, "cuGetProcAddress_v2"));
   auto tooOld = [&](const std::string &found) {
-    return Status::badInput("the CUDA driver is too old: it is " + found + ", and " +
-                            formatCudaVersion(kOldestDriver) + " is needed; " + kCure);
+    return Status::badInput("the CUDA driver is too old: it is " + found + ", and " + formatCudaVersion(kOldestDriver) +
+                            " is needed; " + kCure);
   };
   if (!getProcAddress)
     return tooOld("one of CUDA 11 or before");
@@ -34,8 +34,8 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
     return tooOld("of CUDA " + formatCudaVersion(driver->found));
 #define SPMD_LOOK(name, version, parameters)                                                                           \
   if (!look(driver->name, #name, version))                                                                             \
-    return Status::badInput("the CUDA driver of version " + formatCudaVersion(driver->found) + " has no " #name     \
-                            "; " + std::string(kCure));
+    return Status::badInput("the CUDA driver of version " + formatCudaVersion(driver->found) + " has no " #name "; " + \
+                            std::string(kCure));
   SPMD_CUDA_DRIVER_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK
   if (Result result = driver->cuInit(0); result != kSuccess)

@@ -121,56 +121,53 @@ struct LaunchConfig { // CUlaunchConfig
   X(cuGetErrorName, 6000, (Result result, const char **text))                                                          \
   X(cuGetErrorString, 6000, (Result result, const char **text))                                                        \
   X(cuDeviceGetCount, 2000, (int *count))                                                                              \
-  X(cuDeviceGet, 2000, (DeviceHandle *device, int ordinal))                                                            \
+  X(cuDeviceGet, 2000, (DeviceHandle * device, int ordinal))                                                           \
   X(cuDeviceGetName, 2000, (char *name, int bytes, DeviceHandle device))                                               \
   X(cuDeviceGetAttribute, 2000, (int *value, int attribute, DeviceHandle device))                                      \
   X(cuDeviceGetUuid, 11040, (DeviceUuid * uuid, DeviceHandle device))                                                  \
-  X(cuDevicePrimaryCtxRetain, 7000, (Context *context, DeviceHandle device))                                           \
+  X(cuDevicePrimaryCtxRetain, 7000, (Context * context, DeviceHandle device))                                          \
   X(cuDevicePrimaryCtxRelease, 11000, (DeviceHandle device))                                                           \
   X(cuCtxSetCurrent, 4000, (Context context))                                                                          \
   X(cuCtxGetStreamPriorityRange, 5050, (int *least, int *greatest))                                                    \
   X(cuMemGetInfo, 3020, (size_t *available, size_t *total))                                                            \
-  X(cuMemGetAllocationGranularity, 10020,                                                                              \
-    (size_t *granularity, const AllocationProperties *properties, int option))                                         \
+  X(cuMemGetAllocationGranularity, 10020, (size_t *granularity, const AllocationProperties *properties, int option))   \
   X(cuMemAddressReserve, 10020,                                                                                        \
-    (Address *address, size_t bytes, size_t alignment, Address wish, unsigned long long flags))                        \
+    (Address * address, size_t bytes, size_t alignment, Address wish, unsigned long long flags))                       \
   X(cuMemAddressFree, 10020, (Address address, size_t bytes))                                                          \
   X(cuMemCreate, 10020,                                                                                                \
-    (Allocation *allocation, size_t bytes, const AllocationProperties *properties, unsigned long long flags))          \
+    (Allocation * allocation, size_t bytes, const AllocationProperties *properties, unsigned long long flags))         \
   X(cuMemRelease, 10020, (Allocation allocation))                                                                      \
-  X(cuMemMap, 10020,                                                                                                   \
-    (Address address, size_t bytes, size_t offset, Allocation allocation, unsigned long long flags))                   \
+  X(cuMemMap, 10020, (Address address, size_t bytes, size_t offset, Allocation allocation, unsigned long long flags))  \
   X(cuMemUnmap, 10020, (Address address, size_t bytes))                                                                \
   X(cuMemSetAccess, 10020, (Address address, size_t bytes, const AccessDescription *access, size_t count))             \
   X(cuMemHostAlloc, 2020, (void **pointer, size_t bytes, unsigned flags))                                              \
   X(cuMemFreeHost, 2000, (void *pointer))                                                                              \
-  X(cuModuleLoadData, 2000, (Module *module, const void *image))                                                       \
+  X(cuModuleLoadData, 2000, (Module * module, const void *image))                                                      \
   X(cuModuleUnload, 2000, (Module module))                                                                             \
-  X(cuModuleGetFunction, 2000, (Function *function, Module module, const char *name))                                  \
+  X(cuModuleGetFunction, 2000, (Function * function, Module module, const char *name))                                 \
   X(cuFuncSetAttribute, 9000, (Function function, int attribute, int value))                                           \
   X(cuFuncLoad, 12040, (Function function))                                                                            \
-  X(cuStreamCreateWithPriority, 5050, (StreamHandle *stream, unsigned flags, int priority))                            \
+  X(cuStreamCreateWithPriority, 5050, (StreamHandle * stream, unsigned flags, int priority))                           \
   X(cuStreamDestroy, 4000, (StreamHandle stream))                                                                      \
   X(cuStreamWaitEvent, 3020, (StreamHandle stream, Event event, unsigned flags))                                       \
   X(cuStreamSynchronize, 2000, (StreamHandle stream))                                                                  \
   X(cuStreamQuery, 2000, (StreamHandle stream))                                                                        \
-  X(cuEventCreate, 2000, (Event *event, unsigned flags))                                                               \
+  X(cuEventCreate, 2000, (Event * event, unsigned flags))                                                              \
   X(cuEventDestroy, 4000, (Event event))                                                                               \
   X(cuEventRecord, 2000, (Event event, StreamHandle stream))                                                           \
   X(cuEventRecordWithFlags, 11010, (Event event, StreamHandle stream, unsigned flags))                                 \
   X(cuEventQuery, 2000, (Event event))                                                                                 \
   X(cuEventSynchronize, 2000, (Event event))                                                                           \
   X(cuEventElapsedTime, 2000, (float *milliseconds, Event begin, Event end))                                           \
-  X(cuLaunchKernelEx, 11060,                                                                                           \
-    (const LaunchConfig *config, Function function, void **parameters, void **extra))                                  \
+  X(cuLaunchKernelEx, 11060, (const LaunchConfig *config, Function function, void **parameters, void **extra))         \
   X(cuMemcpyHtoDAsync, 3020, (Address to, const void *from, size_t bytes, StreamHandle stream))                        \
   X(cuMemcpyDtoHAsync, 3020, (void *to, Address from, size_t bytes, StreamHandle stream))                              \
   X(cuMemcpyDtoDAsync, 3020, (Address to, Address from, size_t bytes, StreamHandle stream))                            \
   X(cuMemsetD8Async, 3020, (Address to, unsigned char value, size_t bytes, StreamHandle stream))                       \
   X(cuStreamBeginCapture, 10010, (StreamHandle stream, int mode))                                                      \
-  X(cuStreamEndCapture, 10000, (StreamHandle stream, Graph *graph))                                                    \
-  X(cuGraphGetNodes, 10000, (Graph graph, GraphNode *nodes, size_t *count))                                            \
-  X(cuGraphInstantiateWithFlags, 11040, (GraphExec *exec, Graph graph, unsigned long long flags))                      \
+  X(cuStreamEndCapture, 10000, (StreamHandle stream, Graph * graph))                                                   \
+  X(cuGraphGetNodes, 10000, (Graph graph, GraphNode * nodes, size_t *count))                                           \
+  X(cuGraphInstantiateWithFlags, 11040, (GraphExec * exec, Graph graph, unsigned long long flags))                     \
   X(cuGraphUpload, 11010, (GraphExec exec, StreamHandle stream))                                                       \
   X(cuGraphLaunch, 10000, (GraphExec exec, StreamHandle stream))                                                       \
   X(cuGraphDestroy, 10000, (Graph graph))                                                                              \

@@ -47,7 +47,7 @@ Expected<std::shared_ptr<const Nccl>> Nccl::open() {
                             formatVersion(nccl::kOldest) + " is needed; " + kCure);
 #define SPMD_LOOK(name, parameters)                                                                                    \
   if (!look(loaded->name, #name))                                                                                      \
-    return Status::badInput("NCCL " + formatVersion(loaded->found) + " has no function " #name "; " +    \
+    return Status::badInput("NCCL " + formatVersion(loaded->found) + " has no function " #name "; " +                  \
                             std::string(kCure));
   SPMD_NCCL_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK

@@ -124,8 +124,8 @@ class HostsGroup final : public CommunicatorGroup {
 public:
   HostsGroup(const RanksHere &here, const RankGroups &groups, std::vector<std::unique_ptr<HostRanks>> given,
              std::vector<Hosts> where, std::shared_ptr<HostLink> carrier, int32_t space, ClaimFirst claimFirst)
-      : link(std::move(carrier)), space(space), claimFirst(std::move(claimFirst)), here(here), groups(groups), parts(std::move(given)),
-        hosts(std::move(where)) {
+      : link(std::move(carrier)), space(space), claimFirst(std::move(claimFirst)), here(here), groups(groups),
+        parts(std::move(given)), hosts(std::move(where)) {
     std::vector<int64_t> others;
     for (int64_t process = 0; process < here.processes(); ++process)
       if (!hosts.front().isHere(process * here.count))
@@ -486,9 +486,8 @@ Expected<std::unique_ptr<CommunicatorGroup>> makeHostsGroup(const RanksHere &her
                                                             std::vector<std::unique_ptr<HostRanks>> parts,
                                                             std::vector<Hosts> hosts, std::shared_ptr<HostLink> link,
                                                             int32_t space, ClaimFirst claimFirst) {
-  return std::unique_ptr<CommunicatorGroup>(
-      std::make_unique<HostsGroup>(here, groups, std::move(parts), std::move(hosts), std::move(link), space,
-                                   std::move(claimFirst)));
+  return std::unique_ptr<CommunicatorGroup>(std::make_unique<HostsGroup>(
+      here, groups, std::move(parts), std::move(hosts), std::move(link), space, std::move(claimFirst)));
 }
 
 } // namespace spmd::runtime

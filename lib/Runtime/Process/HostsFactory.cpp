@@ -125,10 +125,11 @@ Status HostsFactory::checkHostCollectives() const {
     return Status::success();
   int64_t other = std::find_if(job->hostOf.begin(), job->hostOf.end(), [](int64_t host) { return host != 0; }) -
                   job->hostOf.begin();
-  return Status::badInput("rank " + std::to_string(other) +
-                          " is on another host than rank 0 (or in another container), and collectives of CPUs travel "
-                          "between hosts through MPI: start the processes by mpirun or srun, or all of them on one host; "
-                          "those of GPUs (target cuda) need no MPI");
+  return Status::badInput(
+      "rank " + std::to_string(other) +
+      " is on another host than rank 0 (or in another container), and collectives of CPUs travel "
+      "between hosts through MPI: start the processes by mpirun or srun, or all of them on one host; "
+      "those of GPUs (target cuda) need no MPI");
 }
 
 Expected<std::shared_ptr<CommunicatorFactory>> makeHostsFactory(std::shared_ptr<Job> job, Clock::duration timeout) {

@@ -28,8 +28,8 @@ static std::filesystem::path findOwnFile() {
   Dl_info own = {}, program = {};
   if (::dladdr(reinterpret_cast<void *>(&findOwnFile), &own) == 0 || !own.dli_fname)
     return {};
-  bool isProgram = ::dladdr(reinterpret_cast<void *>(::getauxval(AT_ENTRY)), &program) != 0 &&
-                   program.dli_fbase == own.dli_fbase;
+  bool isProgram =
+      ::dladdr(reinterpret_cast<void *>(::getauxval(AT_ENTRY)), &program) != 0 && program.dli_fbase == own.dli_fbase;
   std::error_code error;
   return std::filesystem::canonical(isProgram ? "/proc/self/exe" : own.dli_fname, error);
 }

@@ -196,13 +196,15 @@ static std::string formatAddress(const sockaddr_storage &address, socklen_t leng
 std::string Socket::getOwnAddress() const {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  return ::getsockname(get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? formatAddress(address, length) : "";
+  return ::getsockname(get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? formatAddress(address, length)
+                                                                                    : "";
 }
 
 std::string Socket::getOtherAddress() const {
   sockaddr_storage address{};
   socklen_t length = sizeof(address);
-  return ::getpeername(get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? formatAddress(address, length) : "";
+  return ::getpeername(get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? formatAddress(address, length)
+                                                                                    : "";
 }
 
 Expected<bool> Socket::waitForInput(Deadline deadline) const {

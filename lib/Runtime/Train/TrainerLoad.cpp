@@ -109,8 +109,8 @@ Status Trainer::startFirstStep(TrainerOptions options) {
   return Status::success();
 }
 
-/// Finds the other processes of the job, or takes those of the trainer whose state is shared. `opened` is what has come of
-/// this process's device: an error of one of them is everybody's.
+/// Finds the other processes of the job, or takes those of the trainer whose state is shared. `opened` is what has come
+/// of this process's device: an error of one of them is everybody's.
 Status Trainer::join(std::shared_ptr<const Backend> backend, const Status &opened, const TrainerOptions &options) {
   if (options.shares) {
     content->shared = options.shares->content->shared;

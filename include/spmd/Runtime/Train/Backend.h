@@ -38,8 +38,8 @@ public:
     return processes;
   }
 
-  /// What only ranks of this process may have, once it is connected: a text for the other processes. With those of all of
-  /// them, by process, each says whether two have taken the same.
+  /// What only ranks of this process may have, once it is connected: a text for the other processes. With those of all
+  /// of them, by process, each says whether two have taken the same.
   virtual std::string claims() const { return ""; }
   virtual Status compareClaims(const std::vector<std::string> &ofProcesses) const { return Status::success(); }
 

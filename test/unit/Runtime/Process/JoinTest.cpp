@@ -49,9 +49,10 @@ TEST(Join, AnotherVersionIsRefused) {
 }
 
 TEST(Join, HostsNeedAnAddress) {
-  EXPECT_EQ(joinBeside(SPMD_VERSION "\nelsewhere", Launcher::Environment),
-            "the processes are on several hosts (or in several containers), and met without an address; set MASTER_ADDR and "
-            "MASTER_PORT, or --address=HOST:PORT");
+  EXPECT_EQ(
+      joinBeside(SPMD_VERSION "\nelsewhere", Launcher::Environment),
+      "the processes are on several hosts (or in several containers), and met without an address; set MASTER_ADDR and "
+      "MASTER_PORT, or --address=HOST:PORT");
 }
 
 /// Of what processes have alike one is the first to say that something is wrong.
