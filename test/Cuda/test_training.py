@@ -10,6 +10,9 @@ import subprocess
 import sys
 
 import pytest
+import torch
+
+import spmd
 
 SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
 BIN = pathlib.Path(os.environ["SPMD_BIN"])
@@ -57,6 +60,21 @@ def folder(tmp_path_factory) -> pathlib.Path:
 
 
 @pytest.fixture(scope="module")
+def llama(folder) -> pathlib.Path:
+    """Rotary positions, grouped-query attention, SwiGLU, RMS norm; AdamW and clipping."""
+    sys.path.insert(0, str(SOURCE / "test" / "Models"))
+    import own
+
+    torch.manual_seed(0)
+    model = own.Llama(vocabulary=93, width=64, heads=4, kv_heads=2)
+    batches = [tuple(torch.randint(0, 93, (2, 24)) for _ in range(2)) for _ in range(2)]
+    step = folder / "llama-nano.step"
+    spmd.capture(own.clipped_step, model, torch.optim.AdamW(model.parameters(), lr=1e-3), *batches[0], reference=batches).save(step)
+    STEPS[step] = len(batches)
+    return step
+
+
+@pytest.fixture(scope="module")
 def expected(folder):
     """The losses and the state of the emulated artifact."""
     known = {}
@@ -81,6 +99,12 @@ def check(expected, folder, step, ranks, *options, compiled=("--epilogues=bias,r
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_has_the_bits_of_the_emulation(expected, folder, ranks) -> None:
     check(expected, folder, NANO, ranks, settings=("leaks=1",))
+
+
+@pytest.mark.parametrize("launcher", [(), ("torchrun", "--standalone", "--nproc-per-node=2", "--no-python")], ids=["threads", "torchrun"])
+def test_llama_has_the_bits_of_the_emulation(expected, folder, llama, launcher) -> None:
+    launcher = (str(pathlib.Path(sys.executable).parent / launcher[0]), *launcher[1:]) if launcher else ()
+    check(expected, folder, llama, 2, settings=("leaks=1", "schedule=random:5"), launcher=launcher)
 
 
 def test_communicators_along_axes(expected, folder) -> None:
