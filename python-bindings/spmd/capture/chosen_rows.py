@@ -27,7 +27,7 @@ from torch.utils import _pytree as pytree
 
 from .errors import CaptureError, depends_on_values, error_at, where
 from .known_values import KnownValues
-from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of
+from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of, telling, told
 from .masked_rows import At, Mask, is_same_value, of_all_rows, places
 from .provenance import user_stack
 
@@ -429,6 +429,16 @@ def _add_up(parts: Sequence[_Added]) -> None:
     parts[0].target.add_(total.sum(others) if others else total, alpha=parts[0].alpha)
 
 
+def _telling_errors(function: Callable) -> Callable:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except CaptureError as error:
+            told(error)
+            raise
+    return call
+
+
 def _is_pytorchs(frame: Any) -> bool:
     """It finds out what form an operator's result has."""
     return frame.f_globals.get("__name__", "").startswith(("torch._meta_registrations", "torch._refs", "torch._decomp",
@@ -483,7 +493,7 @@ class ChosenRows:
         apply = torch.autograd.Function.apply.__func__
 
         def noted_nonzero(input, *args, as_tuple=False, **kwargs):
-            if not isinstance(input, FakeTensor) or args or kwargs or not input.dim() or _is_pytorchs(sys._getframe(1)):
+            if not isinstance(input, FakeTensor) or args or kwargs or not input.dim() or _is_pytorchs(sys._getframe(2)):
                 return nonzero(input, *args, as_tuple=as_tuple, **kwargs)
             places = self._known_places(input)
             if places is not None:
@@ -540,6 +550,7 @@ class ChosenRows:
             return made
 
         with contextlib.ExitStack() as patches:
+            patches.enter_context(telling(self._note_error))
             for owner, name, function in ((torch.Tensor, "nonzero", noted_nonzero), (torch, "nonzero", noted_nonzero),
                                           (torch, "where", noted_where), (torch.Tensor, "__getitem__", noted_getitem),
                                           (torch.Tensor, "__setitem__", noted_setitem), (torch, "masked_select", noted_masked_select),
@@ -547,8 +558,12 @@ class ChosenRows:
                                           (torch.nn.functional, "l1_loss", noted_l1_loss),
                                           (torch.autograd.Function, "apply", classmethod(noted_apply)),
                                           (torch.nn.functional, "one_hot", noted_one_hot)):
-                patches.enter_context(unittest.mock.patch.object(owner, name, function))
+                patches.enter_context(unittest.mock.patch.object(
+                    owner, name, function if isinstance(function, classmethod) else _telling_errors(function)))
             yield
+
+    def _note_error(self, error: CaptureError) -> None:
+        self.error = self.error or error
 
     def check(self) -> None:
         if self.error is not None:

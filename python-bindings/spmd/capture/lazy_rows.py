@@ -9,10 +9,11 @@ several, or at how many there are, is an error with the line.
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import torch
 from torch.nn import functional
@@ -116,6 +117,27 @@ def refused(func: Any, what: str = "") -> CaptureError:
                     "index_add_, or put the parts together with torch.cat; or keep all rows and let a mask choose: torch.where(mask, x, 0)")
 
 
+_listeners: list[Callable[[CaptureError], None]] = []
+_depth = 0  # of functions of rows in each other, of which the outer may go on otherwise
+
+
+def told(error: CaptureError) -> CaptureError:
+    """The error ends the capture, whoever catches it: eager would not have raised."""
+    if _listeners and _depth == 0:
+        _listeners[-1](error)
+    return error
+
+
+@contextlib.contextmanager
+def telling(listener: Callable[[CaptureError], None]) -> Iterator[None]:
+    """While entered, `listener` hears of errors that are told."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.pop()
+
+
 def current_mode() -> tuple:
     """What a function's result depends on beside its arguments."""
     cast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
@@ -152,7 +174,7 @@ class RowCount:
     def _with(self, other: Any, compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> torch.Tensor:
         """A tensor and the number."""
         if self._tensor is None or not isinstance(other, torch.Tensor) or isinstance(other, Rows):
-            raise refused("how many there are")
+            raise told(refused("how many there are"))
         return compute(other, self._tensor() * self._times)
 
     def __rtruediv__(self, other: Any) -> torch.Tensor:
@@ -172,13 +194,13 @@ class RowCount:
     def _knows(self, other: Any) -> bool:
         if self._some and type(other) is int and other == 0:
             return True
-        raise refused("how many there are")
+        raise told(refused("how many there are"))
 
     def __bool__(self) -> bool:
         return self > 0
 
     def _unknown(self, *unused: Any) -> Any:
-        raise refused("how many there are")
+        raise told(refused("how many there are"))
 
     __hash__ = None
     __index__ = __int__ = __float__ = __lt__ = __le__ = __ge__ = __add__ = __radd__ = __sub__ = __rsub__ = _unknown
@@ -266,6 +288,18 @@ class Rows(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        global _depth
+        _depth += 1
+        try:
+            return cls._of_function(func, types, args, kwargs)
+        except CaptureError as error:
+            failure = error
+        finally:
+            _depth -= 1
+        raise told(failure)
+
+    @classmethod
+    def _of_function(cls, func, types, args, kwargs):
         args, kwargs = _in_order(func, args, kwargs or {})
         given = pytree.tree_leaves((args, kwargs))
         if any(isinstance(leaf, RowCount) for leaf in given):
