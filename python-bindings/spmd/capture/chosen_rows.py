@@ -28,15 +28,12 @@ from torch.utils import _pytree as pytree
 from .errors import CaptureError, depends_on_values, error_at, where
 from .known_values import KnownValues
 from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of, telling, told
-from .masked_rows import At, Mask, is_same_value, of_all_rows, places
+from .masked_rows import OTHERS, At, Mask, add_along, is_same_value, of_all_rows, of_chosen, places
 from .provenance import user_stack
 
 _ADDS = (torch.Tensor.index_add_, torch.Tensor.index_add, torch.index_add)
 _NUMBERS = (bool, int, float, str)
 _MOST_KNOWN = 1 << 16  # elements of a tensor of which a step asks where they are
-#: What rows that are not chosen begin with. Their results are dropped, but their gradients must be finite, for these are multiplied
-#: by zero: not 0, where roots, logarithms and quotients have none.
-_OTHERS = 0.5
 
 
 def _version(tensor: torch.Tensor) -> int:
@@ -105,7 +102,7 @@ class _Origin(Origin):
             raise refused(func, ", not of rows to the places that they are from, in one type")
         result = target if func is torch.Tensor.index_add_ else target.clone()
         if source.origin is self._mask:
-            return self._mask.add_up(result, index.value.axis, source, alpha)
+            return add_along(result, self.choice.shape, index.value.axis, self._mask.chosen(source, 0), alpha)
         added = _Added(result, self.choice, index.value.axis, source.value, alpha)
         if self.loop is None:
             _add_up([added])
@@ -420,13 +417,10 @@ def _add_up(parts: Sequence[_Added]) -> None:
 
     def root(roots: Sequence[Any]) -> torch.Tensor:
         full = places(choice.shape, roots[0].axis) if isinstance(roots[0], At) else _taken(choice, roots[0])
-        return torch.where(_like(valid, full), full, _OTHERS) if full.is_floating_point() else full
+        return of_chosen(valid, full, OTHERS) if full.is_floating_point() else full
 
     full = Together(groups, rows, root).compute([part.value for part in parts])
-    full = torch.where(_like(valid, full), full, 0)
-    others = [axis for axis in range(len(choice.shape)) if axis != parts[0].axis]
-    total = full.reshape(*choice.shape, *full.shape[1:])
-    parts[0].target.add_(total.sum(others) if others else total, alpha=parts[0].alpha)
+    add_along(parts[0].target, choice.shape, parts[0].axis, of_chosen(valid, full, 0), parts[0].alpha)
 
 
 def _telling_errors(function: Callable) -> Callable:
@@ -459,10 +453,6 @@ def _without_rows(function: Any, args: tuple, kwargs: dict) -> list[Any]:
     if any(isinstance(leaf, Rows) and leaf.origin.length is None for leaf in pytree.tree_leaves((args, kwargs))):
         raise refused(function.__name__)
     return [leaf.as_tensor() if isinstance(leaf, Rows) else leaf for leaf in args]
-
-
-def _like(mask: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
-    return mask.reshape(-1, *[1] * (tensor.dim() - 1))
 
 
 def _taken(choice: _Choice, taken: _Taken) -> torch.Tensor:

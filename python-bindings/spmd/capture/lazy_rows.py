@@ -29,13 +29,13 @@ _PRODUCTS = {functional.linear: True, torch.matmul: False, torch.Tensor.matmul: 
 _CASTS = {torch.Tensor.to, torch.Tensor.float, torch.Tensor.half, torch.Tensor.bfloat16, torch.Tensor.double,
           torch.Tensor.type_as, torch.Tensor.contiguous}
 # What each row has none of the others' in, and that PyTorch does not tag so; the norms in each row, of those dims that are named.
-_OF_EACH = {torch.clone, torch.Tensor.clone, torch.Tensor.detach, torch.zeros_like, torch.ones_like, torch.full_like,
-            functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.kl_div,
-            functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits}
+LOSSES = {functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.kl_div,
+          functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits}
+_OF_EACH = {torch.clone, torch.Tensor.clone, torch.Tensor.detach, torch.zeros_like, torch.ones_like, torch.full_like} | LOSSES
 _NORMS = {functional.layer_norm, functional.rms_norm}
 _JOINS = {torch.cat, torch.concat, torch.concatenate, torch.stack}
 _ONE_HOT, _L1_LOSS = functional.one_hot, functional.l1_loss  # chosen_rows.py has others in their place
-_LOSSES_OF_CLASSES = {functional.cross_entropy, functional.nll_loss}
+LOSSES_OF_CLASSES = {functional.cross_entropy, functional.nll_loss}
 
 
 def _along() -> dict[Callable, tuple[int, Any]]:
@@ -391,7 +391,7 @@ def _acts_on_each(func: Callable, args: tuple, kwargs: dict) -> bool:
     if func in _NORMS:
         shape = args[1] if len(args) > 1 else kwargs["normalized_shape"]
         return isinstance(args[0], Rows) and len(shape) < args[0].sample.dim() and sum(isinstance(a, Rows) for a in args) == 1
-    if func in _LOSSES_OF_CLASSES:
+    if func in LOSSES_OF_CLASSES:
         return kwargs.get("reduction") == "none"
     if func in _JOINS:
         return _is_joined_along_others(func, *args, **kwargs)

@@ -23,14 +23,12 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from .known_values import HIDES_WRITES
-from .lazy_rows import Origin, RowCount, Rows, is_pointwise, moves_alone, refused
+from .lazy_rows import LOSSES, LOSSES_OF_CLASSES, Origin, RowCount, Rows, is_pointwise, moves_alone, refused
 
-_LOSSES_OF_CLASSES = (functional.cross_entropy, functional.nll_loss)
-_LOSSES = (functional.mse_loss, functional.l1_loss, functional.smooth_l1_loss, functional.huber_loss, functional.kl_div,
-           functional.binary_cross_entropy, functional.binary_cross_entropy_with_logits)
 _WEIGHTED_MEANS = (functional.mse_loss, functional.l1_loss)  # whose mean is over the weights
 _DIVISIONS = {getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("div", "divide", "remainder", "fmod")}
-_OTHERS = 0.5
+#: What rows that are not chosen are.
+OTHERS = 0.5
 _MOST_KNOWN = 1 << 20  # elements of a mask whose places become a constant of the step
 
 
@@ -59,6 +57,18 @@ def of_all_rows(tensor: torch.Tensor, shape: Sequence[int], axes: Sequence[int])
     rest = tensor.shape[count:]
     tensor = tensor.reshape(*(size if axis in axes else 1 for axis, size in enumerate(shape)), *rest)
     return tensor.expand(*shape, *rest).reshape(-1, *rest)
+
+
+def of_chosen(valid: torch.Tensor, full: torch.Tensor, other: Any) -> torch.Tensor:
+    """All rows, with `other` in the place of those that are not `valid`."""
+    return torch.where(valid.reshape(-1, *[1] * (full.dim() - 1)), full, other)
+
+
+def add_along(target: torch.Tensor, shape: Sequence[int], axis: int, full: torch.Tensor, alpha: Any) -> torch.Tensor:
+    """Adds each row of a mask of this shape to the entry of `target` where it is along a dim of the mask."""
+    others = [number for number in range(len(shape)) if number != axis]
+    full = full.reshape(*shape, *full.shape[1:])
+    return target.add_(full.sum(others) if others else full, alpha=alpha)
 
 
 def is_same_value(known: torch.Tensor, other: torch.Tensor) -> bool:
@@ -160,17 +170,10 @@ class Mask(Origin):
         valid = self.valid.reshape(*self.shape, *[1] * (target.dim() - len(self.shape)))
         target.copy_(torch.where(valid, value, target))
 
-    def add_up(self, target: torch.Tensor, axis: int, rows: Rows, alpha: Any) -> torch.Tensor:
-        """Adds each row to the entry of `target` where it is along a dim of the mask."""
-        full = self.chosen(rows, 0)
-        full = full.reshape(*self.shape, *full.shape[1:])
-        others = [number for number in range(len(self.shape)) if number != axis]
-        return target.add_(full.sum(others) if others else full, alpha=alpha)
-
     def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         if any(isinstance(leaf, Rows) and leaf.origin is not self for leaf in pytree.tree_leaves((args, kwargs))):
             raise refused(func, ", together with others that may be more or less")
-        if func in _LOSSES_OF_CLASSES or func in _LOSSES:
+        if func in LOSSES_OF_CLASSES or func in LOSSES:
             given = inspect.signature(func).bind(*args, **kwargs)
             given.apply_defaults()
             return self._loss(func, given.arguments)
@@ -191,10 +194,10 @@ class Mask(Origin):
         return made if moves_alone(func) else [self._filled(full) for full in made]
 
     def _filled(self, full: torch.Tensor) -> torch.Tensor:
-        return self._where(full, _OTHERS if full.is_floating_point() else False if full.dtype is torch.bool else 0)
+        return self._where(full, OTHERS if full.is_floating_point() else False if full.dtype is torch.bool else 0)
 
     def _where(self, full: torch.Tensor, other: Any) -> torch.Tensor:
-        return torch.where(self.valid.reshape(-1, *[1] * (full.dim() - 1)), full, other)
+        return of_chosen(self.valid, full, other)
 
     def _loss(self, func: Callable, given: dict[str, Any]) -> Any:
         reduction, rows, target = given["reduction"], given["input"], given["target"]
@@ -204,7 +207,7 @@ class Mask(Origin):
             raise refused(func, ", with size_average or reduce, which PyTorch has deprecated,")
         if not isinstance(rows, Rows) or not isinstance(target, Rows):
             raise refused(func, ", and of a tensor that has all rows")
-        if func in _LOSSES_OF_CLASSES and not target.sample.is_floating_point():
+        if func in LOSSES_OF_CLASSES and not target.sample.is_floating_point():
             target = self.chosen(target, given["ignore_index"])
             return func(**{**given, "input": self.full(rows), "target": target})
         elements = func(**{**given, "reduction": "none"})
