@@ -5,6 +5,7 @@
 
 #include "Emitter.h"
 #include "Functionalize.h"
+#include "Package/Repeats.h"
 #include "Package/StepPackage.h"
 
 #include "dialects/Aten/AtenDialect.h"
@@ -269,7 +270,10 @@ OwningOpRef<ModuleOp> StepImporter::run() {
 
 OwningOpRef<ModuleOp> spmd::importStep(const step::Step &step, MLIRContext *context) {
   context->loadDialect<aten::AtenDialect, func::FuncDialect, SpmdDialect>();
-  return StepImporter(step, context).run();
+  if (step.repeats.empty())
+    return StepImporter(step, context).run();
+  step::Step unrolled = step::unroll(step);
+  return StepImporter(unrolled, context).run();
 }
 
 OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {

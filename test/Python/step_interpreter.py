@@ -6,6 +6,7 @@ from typing import Any
 import spmd.capture.composites  # registers spmd::sdpa  # noqa: F401
 import spmd.capture.draws  # registers spmd::philox_uniform  # noqa: F401
 import torch
+from iterations import unroll
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16, "i64": torch.int64,
           "i32": torch.int32, "i16": torch.int16, "i8": torch.int8, "u8": torch.uint8, "i1": torch.bool}
@@ -15,7 +16,7 @@ class StepInterpreter:
     """Holds the state of one training run; step(batch) runs every node in order, in place like the original."""
 
     def __init__(self, step: dict, weights: dict[str, torch.Tensor]):
-        self.step_json = step
+        self.step_json = step = unroll(step)
         self.state: dict[int, torch.Tensor] = {}
         self.names: dict[int, str] = {}
         for i in step["inputs"]:

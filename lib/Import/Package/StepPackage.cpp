@@ -1,6 +1,7 @@
 //===- StepPackage.cpp - Reading step.json --------------------------------===//
 
 #include "StepPackage.h"
+#include "Repeats.h"
 #include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Hash.h"
 
@@ -15,7 +16,7 @@ using namespace spmd::step;
 using runtime::JsonValue;
 
 /// The newest; every older one is read too.
-static constexpr int64_t kVersion = 8;
+static constexpr int64_t kVersion = 9;
 
 std::string step::formatSpec(const TensorSpec &spec) {
   return std::string(runtime::nameOf(spec.dtype)) + " " + runtime::formatShape(spec.shape);
@@ -429,7 +430,13 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
     if (std::string identity = identityOf(step.inputs.back()); !identity.empty() && !seen.insert(identity).second)
       json.fail("a second input that is " + identity);
   });
-  root["nodes"].forEach([&](JsonValue json) { nodes.read(json); });
+  RepeatReader repeats(step, root);
+  root["nodes"].forEach([&](JsonValue json) {
+    nodes.read(json);
+    repeats.nameIterations([&](int64_t id, JsonValue where) { nodes.define(id, where); });
+  });
+  if (document.status().ok())
+    repeats.check();
   root["outputs"].forEach([&](JsonValue json) {
     std::string kind = json["kind"].asString();
     if (kind != "loss" && kind != "output")

@@ -152,6 +152,28 @@ struct Output {
   int64_t value = 0;
 };
 
+/// Nodes [begin, end) that are run `count` times; what differs between the iterations is said here.
+struct Repeat {
+  /// In iteration k `value`, which is of[0], is of[k].
+  struct Fed {
+    int64_t value = 0;
+    std::vector<int64_t> of;
+  };
+  /// From the second iteration on `value` is what `next` was in the one before.
+  struct Carried {
+    int64_t value = 0, next = 0;
+  };
+  /// What the result `value` of iteration k is called behind the range: of[k].
+  struct Each {
+    int64_t value = 0;
+    std::vector<int64_t> of;
+  };
+  int64_t begin = 0, end = 0, count = 0;
+  std::vector<Fed> fed;
+  std::vector<Carried> carried;
+  std::vector<Each> each;
+};
+
 /// A step for batches of several sizes.
 struct DynamicBatchSize {
   std::string rows; ///< the batch input that is the number of rows
@@ -173,6 +195,7 @@ struct Step {
   std::vector<std::vector<Frame>> stacks;
   std::vector<Input> inputs;
   std::vector<Node> nodes;
+  std::vector<Repeat> repeats; ///< in program order
   std::vector<Output> outputs;
   std::vector<Operator> operators;
   std::optional<DynamicBatchSize> dynamicBatch;
