@@ -22,6 +22,7 @@ from .fakes import Input
 from .grown_lists import Grown
 from .held import named_modules, whole
 from .masters import MASTER, wanted_masters
+from .microbatches import Repetition
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
@@ -33,8 +34,8 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     """Writes down a trace; the reference is not recorded yet."""
     values, stacks = Values(), _Stacks(call)
     inputs = [_input(values.define(own), i, batch_dims) for i, own in traced.inputs]
-    nodes = [node_record(n, values, stacks.index) for n in traced.graph.nodes
-             if n.op == "call_function" and not _is_getitem(n)]
+    nodes = [node_record(n, values, stacks.index) for n in _recorded(traced.graph)]
+    repeats = [_repeat(one, traced, values) for one in traced.repetitions]
     loss, loss_node = loss_output(traced)
     left = [path for what in (*traced.left, *traced.grown)
             for path in _leaf_paths(what.path, what.items if isinstance(what, Grown) else what.value)]
@@ -79,12 +80,28 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     if kernels:
         version = VERSION if any(kernel.cubins for kernel in kernels) else 6
         step |= {"version": version, "operators": [kernel.record() for kernel in kernels]}
+    if repeats:
+        step |= {"version": 9, "repeats": repeats}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, grown=traced.grown, written=traced.written,
                        checks=traced.checks,
                        read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
                        gradients=traced.gradients, held=traced.held, asked=traced.asked, seeds=traced.seeds,
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))
+
+
+def _repeat(repetition: Repetition, traced: Trace, values: Values) -> dict[str, Any]:
+    """An entry of "repeats"."""
+    inside = set(repetition.nodes)
+    numbers = [n for n, node in enumerate(_recorded(traced.graph)) if node in inside]
+    return {"begin": numbers[0], "end": numbers[-1] + 1, "count": repetition.count,
+            "fed": [{"value": values.of(node), "of": list(map(values.of, nodes))} for node, nodes in repetition.fed],
+            "carried": [{"value": values.of(node), "next": values.of(after)} for node, after in repetition.carried]}
+
+
+def _recorded(graph: torch.fx.Graph) -> list[torch.fx.Node]:
+    """Those nodes that step.json has."""
+    return [node for node in graph.nodes if node.op == "call_function" and not _is_getitem(node)]
 
 
 def _precision(view: torch.nn.Module, call: StepCall) -> dict[str, Any]:

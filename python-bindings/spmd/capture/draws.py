@@ -90,7 +90,7 @@ class Draws(TorchDispatchMode):
                  again: Callable[[Any, tuple, dict], Any] | None = None):
         super().__init__()
         self.seed, self.step, self._rank, self._again = seed, step, rank, again
-        self._streams = 0
+        self.streams = 0
 
     @staticmethod
     def current() -> Draws | None:
@@ -108,10 +108,10 @@ class Draws(TorchDispatchMode):
 
     def stream(self) -> tuple[torch.Tensor, torch.Tensor, int]:
         """(seed, step, stream) of a new place that draws."""
-        if self._streams == 0:
+        if self.streams == 0:
             self.step.add_(1)
-        self._streams += 1
-        return self.seed, self.step, self._streams - 1
+        self.streams += 1
+        return self.seed, self.step, self.streams - 1
 
     def uniform(self, size: tuple[int, ...], device: Any = None, words: tuple[int, ...] = (0,)) -> list[torch.Tensor]:
         """Independent float32 tensors in [0, 1), one per word, of one new stream."""

@@ -22,7 +22,7 @@ from .reached import Place
 
 _aten = torch.ops.aten
 # Made of sizes and numbers alone; of a tensor that is given, only its shape and type count.
-_MAKE = {_aten.ones, _aten.zeros, _aten.full, _aten.arange, _aten.eye, _aten.scalar_tensor, _aten.linspace,
+MADE_OF_NUMBERS = {_aten.ones, _aten.zeros, _aten.full, _aten.arange, _aten.eye, _aten.scalar_tensor, _aten.linspace,
          _aten.tril_indices, _aten.triu_indices, _aten.ones_like, _aten.zeros_like, _aten.full_like, _aten.new_ones,
          _aten.new_zeros, _aten.new_full}
 _ASK = (_aten._local_scalar_dense.default, _aten.equal.default)
@@ -34,13 +34,18 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
+def hidden_writes(func: torch._ops.OpOverload, args: tuple) -> list[torch.Tensor]:
+    """What an operator writes to although its schema does not say so."""
+    return [tensor for tensor in args[3:5] if isinstance(tensor, torch.Tensor)] if func in HIDES_WRITES else []
+
+
 @functools.cache
 def _is_known(func: torch._ops.OpOverload) -> bool | None:
     """Whether what an operator makes is known, whatever it is given; None: if that is."""
     if func.namespace != "aten" or torch.Tag.nondeterministic_seeded in func.tags \
             or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
         return False
-    return True if func.overloadpacket in _MAKE else None
+    return True if func.overloadpacket in MADE_OF_NUMBERS else None
 
 
 @dataclasses.dataclass
@@ -129,8 +134,7 @@ class KnownValues:
             known = all(map(self.knows, given))
         elif known is None:  # an operator of tensors that is given none has Python numbers in their place
             known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
-        if func in HIDES_WRITES:
-            written = [*written, *(tensor for tensor in args[3:5] if isinstance(tensor, torch.Tensor))]
+        written = [*written, *hidden_writes(func, args)]
         self._writes.update(map(memory_of, written))
         written = [tensor for tensor in written if id(tensor) in self._known]
         if known:
@@ -138,6 +142,12 @@ class KnownValues:
             self._known.update(map(id, made))
         elif written:
             self._calls.append(_Call(None, (), {}, written, set(map(memory_of, written)), set()))
+
+    def forget(self, tensors: Sequence[torch.Tensor]) -> None:
+        """Something unknown was written to the memory of these."""
+        memory = set(map(memory_of, tensors))
+        self._writes.update(memory)
+        self._calls.append(_Call(None, (), {}, list(tensors), memory, set()))
 
     def version(self, tensor: torch.Tensor) -> tuple[int, int]:
         """Another one when the tensor's memory was written, also through .data, or it has another."""
@@ -161,7 +171,7 @@ class KnownValues:
             given = _tensors((call.args, call.kwargs))
             if call.func is None or any(tensor.numel() > _MOST_ELEMENTS for tensor in (*call.made, *given)):
                 return None
-            if call.func.overloadpacket not in _MAKE:
+            if call.func.overloadpacket not in MADE_OF_NUMBERS:
                 given = [tensor for tensor in given if isinstance(tensor, FakeTensor)]
                 wanted.update(map(id, given))
                 memory |= call.memory
@@ -172,6 +182,6 @@ class KnownValues:
 def _real(leaf: Any, call: _Call, values: dict[int, torch.Tensor]) -> Any:
     if not isinstance(leaf, FakeTensor):
         return values.get(id(leaf), leaf)
-    if call.func.overloadpacket in _MAKE:
+    if call.func.overloadpacket in MADE_OF_NUMBERS:
         return torch.empty(leaf.shape, dtype=leaf.dtype)
     return values[id(leaf)]

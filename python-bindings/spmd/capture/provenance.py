@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import operator
 import os
 import sys
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple
@@ -24,7 +25,8 @@ from .asked_values import Asked
 from .complex_numbers import ComplexNumbers
 from .custom_ops import check_kernel, decomposition
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
-from .known_values import KnownValues
+from .known_values import MADE_OF_NUMBERS, KnownValues, hidden_writes
+from .microbatches import Microbatches
 from .optimizers import Optimizers
 from .prims import in_atens_words
 from .reached import Place
@@ -47,6 +49,7 @@ class Provenance(NamedTuple):
 
 _ITEM = torch.ops.aten._local_scalar_dense.default
 # Factories whose numbers say how many elements they make.
+_FACTORIES = {*MADE_OF_NUMBERS, torch.ops.aten.empty, torch.ops.aten.empty_strided}
 _RANGES = {torch.ops.aten.arange, torch.ops.aten.range, torch.ops.aten.linspace, torch.ops.aten.logspace, torch.ops.aten.eye}
 
 # Ops whose shape functions take operands of several types, and whose kernels do not.
@@ -73,9 +76,9 @@ class ProvenanceMode(TorchDispatchMode):
     def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizers: Optimizers,
                  parameters: list[torch.Tensor], foreign: dict[int, str], reached: Mapping[int, tuple[Place, torch.Tensor]],
                  excluded: dict[int, tuple[str, str]], refusals: Refusals, complex_numbers: ComplexNumbers,
-                 roots: Mapping[int, int | Place], asked: Asked, repeats: Repeats):
+                 roots: Mapping[int, int | Place], asked: Asked, repeats: Repeats, microbatches: Microbatches):
         super().__init__()
-        self._repeats = repeats
+        self._repeats, self.microbatches = repeats, microbatches
         self._complex = complex_numbers
         self._module_names: dict[int, str] = {}
         for name, module in modules:
@@ -97,6 +100,7 @@ class ProvenanceMode(TorchDispatchMode):
         self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
         self.met_foreign: int | None = None  # the real tensor that the trace has ended at
+        self._earlier: Iterator[Provenance] | None = None
         self._last: torch._ops.OpOverload | None = None
         self.last_stack: tuple[Frame, ...] = ()
         self.optimizer_stack: tuple[Frame, ...] = ()  # of the last op of an optimizer
@@ -167,8 +171,10 @@ class ProvenanceMode(TorchDispatchMode):
     def _run_again(self, call: Call, stack, caller):
         """An operator that comes as it came before: whatever depends on it and on the form of its tensors is known."""
         self._last, self.last_stack = call.func, stack
+        self.microbatches.refuse(call.func, call.tensors)
         stamp = self._stamp(call.tensors, stack, caller)
         result = self._repeats.again(call, {"spmd": stamp})
+        self.microbatches.note_operator(True, [*call.tensors[:call.form.in_place], *hidden_writes(call.func, call.args)])
         made = tensors_in((result,), {})
         self.known.note(call.func, call.args, call.kwargs, call.tensors, made if call.form.in_place else [], made)
         if stamp.phase == "optimizer":
@@ -187,6 +193,7 @@ class ProvenanceMode(TorchDispatchMode):
         leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, (torch.Tensor, torch.Generator))]
         if func.namespace != "prim":  # reading .device and the like
             self._last, self.last_stack = func, stack
+        self.microbatches.refuse(func, leaves)
         self._refuse(func, leaves, stack)
         written = _aliased(func, args, kwargs, are_written=True)
         if any(map(self._is_constant, written)):  # it would happen now, and never again
@@ -199,8 +206,10 @@ class ProvenanceMode(TorchDispatchMode):
         asked = self.known.asked(func, args)
         if asked is not None and not asked.roots:
             if (number := asked.run()) is not None:
+                self.microbatches.note_operator(False)
                 return number
         elif asked is not None and not _stands_for_itself(func, args) and (number := self.asked.tell_value(asked, stack)) is not None:
+            self.microbatches.note_operator(False)
             return number
         args, kwargs = self._with_known_sizes(func, args, kwargs, stack)
         in_its_place = decomposition(func, self, stack) or collectives.in_its_place(func, self, stack) \
@@ -208,6 +217,7 @@ class ProvenanceMode(TorchDispatchMode):
             or self._complex.rule(func, args, kwargs, self, stack)
         if in_its_place is not None:
             self._stamp(leaves, stack, caller)  # what the operator's backward computes belongs to the line of the call
+            self.microbatches.note_operator(False)
             return in_its_place(*args, **kwargs)
         stamp = self._stamp(leaves, stack, caller)
         fx_traceback.current_meta["custom"] = {"spmd": stamp}
@@ -226,6 +236,9 @@ class ProvenanceMode(TorchDispatchMode):
             self._note_from_gradients(made)
         if call is not None:
             self._repeats.note(call, result)
+        if func.namespace != "prim":
+            self.microbatches.note_operator(call is not None and self._repeats.knows(call) or func.overloadpacket in _FACTORIES,
+                                            [*written, *hidden_writes(func, args)])
         return result
 
     def _with_known_sizes(self, func, args, kwargs, stack):
@@ -282,7 +295,18 @@ class ProvenanceMode(TorchDispatchMode):
                                "reaches in a way that nobody can follow, so that a later change would go unseen",
                                "hold it in a global, a closure, an attribute or a list, or make it part of the model")
 
+    @contextlib.contextmanager
+    def stamped_as(self, nodes: Iterable[torch.fx.Node]) -> Iterator[None]:
+        """While entered, operators come from where these nodes did, one after the other."""
+        self._earlier = (node.meta["custom"]["spmd"] for node in nodes if node.target is not operator.getitem)
+        try:
+            yield
+        finally:
+            self._earlier = None
+
     def _stamp(self, leaves, stack, caller) -> Provenance:
+        if self._earlier is not None:
+            return next(self._earlier)
         if torch._C._current_graph_task_id() != -1:
             self._backward_seen = True
             return self._backward_stamp(stack)

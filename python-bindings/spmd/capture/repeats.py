@@ -157,6 +157,21 @@ class Repeats:
                 tracker[made[number]] = slot_type(proxy_type(item, tracer), None)
         return form.kind(made)
 
+    def knows(self, call: Call) -> bool:
+        """Whether a call like this one needs no tracing any more."""
+        return call.key in self._forms
+
+    def stand_in(self, like: torch.Tensor) -> torch.Tensor:
+        """A fake of the same form, in memory of its own, that the tracer does not know."""
+        with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
+            result = _Result(tuple(like.shape), like.stride(), 0, like.dtype, None)
+            if offset := like.storage_offset():
+                whole = torch.empty(offset + _reach(like), dtype=like.dtype, device="meta")
+                made = self._fake(whole.as_strided(like.shape, like.stride(), offset))
+            else:
+                made = self._make(result, [])
+            return made.requires_grad_(like.requires_grad)
+
     def _add(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict[str, Any]) -> torch.fx.Node:
         """As graph.create_node does, without looking for a name, which nobody reads, and for symbols in the arguments."""
         self._added += 1
@@ -176,6 +191,9 @@ class Repeats:
         else:
             memory = torch.empty(0, dtype=result.dtype, device="meta").set_(
                 tensors[result.of].untyped_storage(), result.offset, result.size, result.stride)
+        return self._fake(memory)
+
+    def _fake(self, memory: torch.Tensor) -> torch.Tensor:
         made = torch.Tensor._make_subclass(FakeTensor, memory, False, dispatch_device=True, device_for_backend_keys=_CPU)
         torch._C._set_throw_on_mutable_data_ptr(made)
         vars(made).update(self._attributes)
@@ -259,6 +277,11 @@ def _nodes(value: Any, slots: Any) -> Any:
     if isinstance(value, torch.Tensor):
         return next(slots).proxy.node
     return type(value)(_nodes(v, slots) for v in value) if isinstance(value, (list, tuple)) else value
+
+
+def _reach(tensor: torch.Tensor) -> int:
+    """How many elements of memory its elements lie in."""
+    return 1 + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride())) if tensor.numel() else 0
 
 
 def _shape_of(tensor: torch.Tensor) -> tuple[Any, ...]:

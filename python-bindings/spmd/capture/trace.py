@@ -40,6 +40,7 @@ from .lazy_rows import Check, refuse_rows, with_tensors
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
+from .microbatches import CannotRepeat, Microbatches, Repetition
 from .module_casts import followed_module_casts
 from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import check_pure, is_view_of_any, provenance
@@ -94,6 +95,7 @@ class Trace:
     untouched: frozenset[str] = frozenset()  # gradients that are as they were
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)
     asked: Asked = dataclasses.field(default_factory=Asked)  # what the step was told of its batch
+    repetitions: list[Repetition] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,13 +266,25 @@ def _out_of_inference_mode(function: Callable) -> Callable:
     return call
 
 
+def _trace(*args: Any, **options: Any) -> tuple[Trace, list[str]]:
+    """As _trace_once(), without repetitions if something goes wrong with them."""
+    try:
+        return _trace_once(*args, **options)
+    except CannotRepeat:
+        return _trace_once(*args, **options, may_repeat=False)
+
+
 @_out_of_inference_mode
-def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
-           by_tensor: list[str] | None = None, keep_grads: bool = False,
-           accumulates: bool = False, copied: Collection[str] = (),
-           read_left: dict[int, torch.Tensor] | None = None) -> tuple[Trace, list[str]]:
+def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
+                by_tensor: list[str] | None = None, keep_grads: bool = False,
+                accumulates: bool = False, copied: Collection[str] = (),
+                read_left: dict[int, torch.Tensor] | None = None, may_repeat: bool = True) -> tuple[Trace, list[str]]:
     """`by_tensor` gets the name of a held module that the trace has met by one of its tensors, and `read_left` what the
-    step has read of what earlier calls have left."""
+    step has read of what earlier calls have left.
+
+    Raises:
+      CannotRepeat: only if it `may_repeat`.
+    """
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
                      around.scheduled, copied, around.read_left, call.precision)
@@ -282,10 +296,15 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         numbers, kept_numbers = fakes.all_numbers(), fakes.optimizer_numbers()
         effects = undo.enter_context(SideEffects(call.train_step, fakes, call.model, call.optimizers,
                                                  call.others).watched())
+        repeats = Repeats(fakes.mode)
+        draws = Draws(*fakes.rng(), again=None if around.scheduled else lambda *operator: stamps.again(*operator))
+        microbatches = Microbatches(fakes.parameters(), fakes.whole.modules(), repeats, lambda: draws.streams,
+                                    lambda written: stamps.known.forget(written), lambda nodes: stamps.stamped_as(nodes), may_repeat)
+        undo.enter_context(microbatches.or_cannot_repeat())
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals,
                                 ComplexNumbers(fakes.real_of), _known_roots(fakes.inputs) if call.asks_batch else {},
-                                asked := Asked(call.batch), Repeats(fakes.mode))
+                                asked := Asked(call.batch), repeats, microbatches)
 
         assigned = DataAssignments(fakes.inputs, stamps.known)
 
@@ -297,12 +316,12 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
                   segments.followed(), chosen.followed(), followed_module_casts(), meshes_outside(stamps.known.value),
-                  _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(),
-                  Draws(*fakes.rng(), again=None if around.scheduled else stamps.again)):
+                  _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(), draws):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
                 versions = [tensor._version for tensor in batch]
                 try:
-                    returned = with_tensors(call.run(batch))
+                    with microbatches.followed():
+                        returned = with_tensors(call.run(batch))
                     check_taken(call.takings)
                 finally:
                     for hook in hooks:
@@ -335,6 +354,7 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
                 if isinstance(tensor, torch.Tensor) and tensor.is_complex():
                     raise CaptureError(f"the step returns a tensor of {tensor.dtype}, which has no counterpart\n"
                                        "  cure: return torch.view_as_real() of it")
+            microbatches.refuse_outputs(tensors)
             places = iter(range(len(tensors)))
 
             def place(leaf: Any) -> Output:
@@ -388,8 +408,10 @@ def _trace(call: StepCall, around: _Surroundings, with_gradients: Collection[str
         leftover = fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-            fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users})
+            fed = {node for one in microbatches.repetitions for _, nodes in one.fed for node in nodes}
+            fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users or n in fed})
     traced = _collect(module, fakes, around, accumulates, *result)
+    traced.repetitions = microbatches.repetitions
     traced.stepped_gradients, traced.optimizer_numbers = fakes.stepped_gradients(), kept_numbers
     traced.untouched = frozenset(fakes.untouched_gradients())
     asked.forget_batch()

@@ -1,0 +1,453 @@
+"""Iterations of a loop over microbatches are traced once, and are what a trace of each of them is."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import spmd
+from spmd.capture.microbatches import Microbatches
+
+
+def unrolled(step: dict[str, Any]) -> dict[str, Any]:
+    """The content of step.json with each iteration spelled out, in which what an operator in place gives is named as what it
+    wrote to."""
+    repeats = {one["begin"]: one for one in step.get("repeats", ())}
+    number, now = len(step["inputs"]), {}
+    nodes, at = [], 0
+
+    def meaning(argument: dict[str, Any]) -> dict[str, Any]:
+        (kind, value), = argument.items()
+        if kind == "value":
+            return {"value": now.get(value, value)}
+        return {"values": [None if v is None else now.get(v, v) for v in value]} if kind == "values" else argument
+
+    def add(node: dict[str, Any]) -> None:
+        nonlocal number
+        node = node | {"args": [[name, meaning(argument)] for name, argument in node["args"]], "results": list(node["results"])}
+        for place, result in enumerate(node["results"]):
+            if result and node.get("view_of") in node.get("mutates", ()):
+                now[result["id"]] = dict(node["args"])[node["view_of"]]["value"]
+                node["results"][place] = result | {"id": now[result["id"]]}
+            elif result:
+                now[result["id"]], node["results"][place] = number, result | {"id": number}
+                number += 1
+        nodes.append(node)
+
+    while at < len(step["nodes"]):
+        one = repeats.get(at)
+        if one is None:
+            add(step["nodes"][at])
+            at += 1
+            continue
+        names = [entry["value"] for kind in ("fed", "carried") for entry in one.get(kind, ())]
+        outside = {name: now.get(name, name) for name in names}
+        fed = [(entry["value"], [now.get(v, v) for v in entry["of"]]) for entry in one.get("fed", ())]
+        for iteration in range(one["count"]):
+            now |= {value: of[iteration] for value, of in fed}
+            if iteration:
+                now |= dict([(entry["value"], now[entry["next"]]) for entry in one.get("carried", ())])
+            for node in step["nodes"][one["begin"]:one["end"]]:
+                add(node)
+        now |= outside
+        at = one["end"]
+    outputs = [entry | {"value": now.get(entry["value"], entry["value"])} for entry in step["outputs"]]
+    plain = {key: value for key, value in step.items() if key not in ("repeats", "version")}
+    return plain | {"nodes": nodes, "outputs": outputs}
+
+
+def cuts_first(step: dict[str, Any]) -> dict[str, Any]:
+    """With the views of the batch before all else, where a loop has them, in an order of their own."""
+    names = {entry["id"]: f"{entry['id']:09}" for entry in step["inputs"] if entry["kind"] == "batch"}
+    cuts: dict[str, list[dict]] = {}
+    for node in step["nodes"]:
+        base = dict(node["args"])[node["view_of"]].get("value") if "view_of" in node and not node.get("mutates") else None
+        if base in names:
+            name = f"{names[base]} {node['op']} {[argument for argument in node['args'] if argument[0] != node['view_of']]}"
+            cuts.setdefault(name, []).append(node)
+            names |= {result["id"]: f"{name} {place}" for place, result in enumerate(node["results"])}
+    first = [node for _, nodes in sorted(cuts.items()) for node in nodes]
+    return unrolled(step | {"nodes": first + [node for node in step["nodes"] if not any(node is cut for cut in first)]})
+
+
+def captured(make: Callable, step: Callable, monkeypatch, repeat: bool, optimizer=torch.optim.AdamW) -> spmd.StepPackage:
+    torch.manual_seed(0)
+    model, *batch = make()
+    with monkeypatch.context() as patch:
+        if not repeat:
+            init = Microbatches.__init__
+            patch.setattr(Microbatches, "__init__", lambda self, *given: init(self, *given[:-1], False))
+        return spmd.capture(step, model, optimizer(model.parameters(), lr=1e-2), *batch)
+
+
+def check(make: Callable, step: Callable, monkeypatch, iterations: int | None) -> spmd.StepPackage:
+    """`iterations`: how often what is traced once runs; None: each is traced."""
+    quick, slow = (captured(make, step, monkeypatch, repeat) for repeat in (True, False))
+    assert [one["count"] for one in quick.step.get("repeats", ())] == ([] if iterations is None else [iterations])
+    assert "repeats" not in slow.step
+    assert cuts_first(unrolled(quick.step)) == cuts_first(unrolled(slow.step))
+    assert quick.result == slow.result
+    return quick
+
+
+class Block(torch.nn.Module):
+    def __init__(self, width: int = 8):
+        super().__init__()
+        self.norm, self.qkv, self.out = torch.nn.LayerNorm(width), torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+
+    def forward(self, x):
+        q, k, v = (t.view(*t.shape[:2], 2, -1).transpose(1, 2) for t in self.qkv(self.norm(x)).split(x.shape[-1], 2))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.out(y.transpose(1, 2).reshape(x.shape))
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.place, self.head = torch.nn.Embedding(16, 8), torch.nn.Embedding(6, 8), torch.nn.Linear(8, 16, bias=False)
+        self.head.weight = self.embed.weight
+        self.blocks = torch.nn.Sequential(Block(), Block())
+
+    def forward(self, x, y):
+        hidden = self.embed(x) + self.place(torch.arange(x.shape[1], device=x.device))
+        return F.cross_entropy(self.head(self.blocks(hidden)).flatten(0, 1), y.flatten())
+
+
+def lists(count: int = 7) -> Callable:
+    def make():
+        return Model(), list(torch.randint(16, (count, 4, 6))), list(torch.randint(16, (count, 4, 6)))
+    return make
+
+
+def update(model, optimizer) -> None:
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def test_lists_of_microbatches(monkeypatch) -> None:
+    def step(model, optimizer, xs, ys):
+        total = 0
+        for x, y in zip(xs, ys):
+            loss = model(x, y) / len(xs)
+            loss.backward()
+            total = total + loss.detach()
+        update(model, optimizer)
+        return total
+    check(lists(), step, monkeypatch, 5)
+
+
+STEPS: dict[str, tuple[Callable, Callable, int | None]] = {}
+
+
+def repeats(iterations: int | None, make: Callable = lists()) -> Callable:
+    def note(step: Callable) -> Callable:
+        STEPS[step.__name__] = make, step, iterations
+        return step
+    return note
+
+
+@repeats(5)
+def a_sum_in_place(model, optimizer, xs, ys):
+    total = torch.zeros(())
+    for x, y in zip(xs, ys):
+        loss = model(x, y)
+        total += loss.detach() / len(xs)
+        (loss / len(xs)).backward()
+    update(model, optimizer)
+    return total, loss
+
+
+@repeats(5)
+def what_the_last_one_gave(model, optimizer, xs, ys):
+    for x, y in zip(xs, ys):
+        loss = model(x, y)
+        loss.backward()
+    update(model, optimizer)
+    return {"loss": loss.detach() * 2, "same": loss}
+
+
+def stacked(count: int = 7) -> Callable:
+    def make():
+        return Model(), torch.randint(16, (count, 4, 6)), torch.randint(16, (count, 4, 6))
+    return make
+
+
+@repeats(5, stacked())
+def rows_of_a_tensor(model, optimizer, xs, ys):
+    for number in range(len(xs)):
+        model(xs[number], ys[number]).backward()
+    update(model, optimizer)
+
+
+@repeats(5, stacked())
+def slices_of_a_tensor(model, optimizer, xs, ys):
+    for first in range(0, 28, 4):
+        x, y = xs.flatten(0, 1)[first:first + 4], ys.flatten(0, 1)[first:first + 4]
+        model(x, y).backward()
+    update(model, optimizer)
+
+
+@repeats(5, stacked())
+def parts_made_before(model, optimizer, xs, ys):
+    for x, y in zip(xs.flatten(0, 1).chunk(7), ys.unbind()):
+        model(x, y).backward()
+    update(model, optimizer)
+
+
+@repeats(None)
+def losses_in_a_list(model, optimizer, xs, ys):
+    losses = []
+    for x, y in zip(xs, ys):
+        loss = model(x, y)
+        loss.backward()
+        losses.append(loss.detach())
+    update(model, optimizer)
+    return torch.stack(losses).mean()
+
+
+@repeats(None)
+def the_third_one(model, optimizer, xs, ys):
+    for number, (x, y) in enumerate(zip(xs, ys)):
+        loss = model(x, y)
+        loss.backward()
+        if number == 2:
+            third = loss
+    update(model, optimizer)
+    return third
+
+
+@repeats(None)
+def a_loss_that_is_kept_by_hand(model, optimizer, xs, ys):
+    kept = None
+    for number, (x, y) in enumerate(zip(xs, ys)):
+        loss = model(x, y)
+        loss.backward()
+        if number == 4:
+            kept = loss
+    update(model, optimizer)
+    return kept.detach() + 1
+
+
+@repeats(None)
+def another_weight_for_each(model, optimizer, xs, ys):
+    for number, (x, y) in enumerate(zip(xs, ys)):
+        (model(x, y) * (number + 1.0)).backward()
+    update(model, optimizer)
+
+
+@repeats(3)
+def gradients_that_come_late(model, optimizer, xs, ys):
+    for number, (x, y) in enumerate(zip(xs, ys)):
+        hidden = model.embed(x)
+        if number > 1:
+            hidden = model.blocks(hidden)
+        F.cross_entropy(model.head(hidden).flatten(0, 1), y.flatten()).backward()
+    update(model, optimizer)
+
+
+@repeats(4)
+def gradients_that_come_in_the_third(model, optimizer, xs, ys):
+    for number, (x, y) in enumerate(zip(xs, ys)):
+        hidden = model.embed(x) if number > 1 else model.embed(x) + 0 * model.place.weight
+        F.cross_entropy(model.head(hidden).flatten(0, 1), y.flatten()).backward()
+    update(model, optimizer)
+
+
+@repeats(None)
+def an_optimizer_for_each(model, optimizer, xs, ys):
+    for x, y in zip(xs, ys):
+        model(x, y).backward()
+        update(model, optimizer)
+
+
+@repeats(5)
+def what_an_iteration_hands_on(model, optimizer, xs, ys):
+    hidden = torch.zeros(4, 6, 8)
+    for x, y in zip(xs, ys):
+        hidden = model.blocks(model.embed(x) + hidden.detach())
+        F.cross_entropy(model.head(hidden).flatten(0, 1), y.flatten()).backward()
+    update(model, optimizer)
+    return hidden.mean()
+
+
+@repeats(None)
+def what_two_before_hand_on(model, optimizer, xs, ys):
+    before, earlier = torch.zeros(4, 6, 8), torch.zeros(4, 6, 8)
+    for x, y in zip(xs, ys):
+        hidden = model.blocks(model.embed(x) + earlier)
+        earlier, before = before, hidden.detach()
+        F.cross_entropy(model.head(hidden).flatten(0, 1), y.flatten()).backward()
+    update(model, optimizer)
+
+
+@repeats(None)
+def counts_that_are_asked_for(model, optimizer, xs, ys):
+    count = torch.zeros(())
+    for x, y in zip(xs, ys):
+        model(x, y).backward()
+        count += 1
+    update(model, optimizer)
+    return model.head.weight.detach().sum() * count.item() if count.item() > 5 else count
+
+
+@repeats(5)
+def counts(model, optimizer, xs, ys):
+    count, total = torch.zeros(()), 0
+    for x, y in zip(xs, ys):
+        loss = model(x, y)
+        loss.backward()
+        count += 1
+        total = total + loss.detach()
+    update(model, optimizer)
+    return total / count
+
+
+@repeats(5)
+def casts_for_each(model, optimizer, xs, ys):
+    for x, y in zip(xs, ys):
+        with torch.autocast("cpu", torch.bfloat16):
+            loss = model(x, y)
+        loss.backward()
+    update(model, optimizer)
+
+
+@repeats(5)
+def casts_around_all(model, optimizer, xs, ys):
+    with torch.autocast("cpu", torch.bfloat16):
+        for x, y in zip(xs, ys):
+            model(x, y).backward()
+    update(model, optimizer)
+
+
+@repeats(3)
+def others_at_the_end(model, optimizer, xs, ys):
+    for x, y in zip(xs[:5], ys):
+        model(x, y).backward()
+    for x, y in zip(xs[5:], ys):
+        with torch.no_grad():
+            hidden = model.embed(x).mean() * 0.1
+        (F.cross_entropy(model.head(model.embed(x)).flatten(0, 1), y.flatten()) + hidden).backward()
+    update(model, optimizer)
+
+
+@repeats(5)
+def gradients_that_are_left(model, optimizer, xs, ys):
+    for x, y in zip(xs, ys):
+        model(x, y).backward()
+
+
+class Function(torch.autograd.Function):
+    calls = 0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+@repeats(None)
+def a_function_of_the_users(model, optimizer, xs, ys):
+    for x, y in zip(xs, ys):
+        Function.apply(model(x, y)).backward()
+    update(model, optimizer)
+
+
+@repeats(None)
+def hooks(model, optimizer, xs, ys):
+    for x, y in zip(xs, ys):
+        loss = model(x, y)
+        loss.register_hook(lambda gradient: gradient * 2)
+        loss.backward()
+    update(model, optimizer)
+
+
+def with_hook(make: Callable = lists()) -> Callable:
+    def hooked():
+        model, *batch = make()
+        model.head.weight.register_hook(lambda gradient: gradient * 2)
+        return model, *batch
+    return hooked
+
+
+@repeats(None, with_hook())
+def hooks_of_parameters(model, optimizer, xs, ys):
+    for x, y in zip(xs, ys):
+        model(x, y).backward()
+    update(model, optimizer)
+
+
+class Normed(torch.nn.Module):
+    def __init__(self, dropout: float = 0.0):
+        super().__init__()
+        self.inner, self.norm, self.out = torch.nn.Linear(6, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, x):
+        return self.out(self.dropout(self.norm(self.inner(x)).relu())).square().mean()
+
+
+def normed(dropout: float = 0.0) -> Callable:
+    return lambda: (Normed(dropout), torch.randn(7, 4, 6))
+
+
+@repeats(5, normed())
+def running_statistics(model, optimizer, xs):
+    for x in xs:
+        model(x).backward()
+    update(model, optimizer)
+    return model.norm.running_mean.sum()
+
+
+@repeats(None, normed(0.5))
+def draws(model, optimizer, xs):
+    for x in xs:
+        model(x).backward()
+    update(model, optimizer)
+
+
+@repeats(5, normed())
+def an_average_that_follows(model, optimizer, xs):
+    with torch.no_grad():
+        mean = torch.zeros_like(model.out.weight)
+    for x in xs:
+        model(x).backward()
+        with torch.no_grad():
+            mean.mul_(0.9).add_(model.out.weight, alpha=0.1)
+            model.norm.weight.add_(mean.sum())
+    update(model, optimizer)
+    return mean
+
+
+@repeats(None, normed())
+def a_batch_that_is_written(model, optimizer, xs):
+    for x in xs.clone():
+        x.mul_(2)
+        model(x).backward()
+    update(model, optimizer)
+
+
+@repeats(None, normed())
+def errors_that_are_caught(model, optimizer, xs):
+    losses = []
+    for x in xs:
+        loss = model(x)
+        losses.append(loss)
+        loss.backward()
+    try:
+        total = sum(loss.detach() for loss in losses)
+    except Exception:
+        total = losses[-1].detach()
+    update(model, optimizer)
+    return total
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_repeats(name, monkeypatch) -> None:
+    make, step, iterations = STEPS[name]
+    check(make, step, monkeypatch, iterations)
