@@ -24,9 +24,10 @@ def unroll(step: Step) -> Step:
 
     unrolled["inputs"] = [entry | {"id": define(entry["id"])} for entry in step["inputs"]]
 
-    def run(nodes: list[Step]) -> None:
+    def run(nodes: list[Step], streams: int = 0) -> None:
         for node in nodes:
-            node = _renamed(node, names.__getitem__)
+            node = renamed(node, names.__getitem__)
+            node["args"] = [[name, {"int": value["int"] + streams} if name == "stream" else value] for name, value in node["args"]]
             for result in filter(None, node["results"]):
                 result["id"] = define(result["id"])
             unrolled["nodes"].append(node)
@@ -41,7 +42,7 @@ def unroll(step: Step) -> Step:
         next_values: dict[int, int] = {}
         for iteration in range(repeat["count"]):
             names.update({value: of[iteration] for value, of in fed} | next_values)
-            run(step["nodes"][repeat["begin"]:at])
+            run(step["nodes"][repeat["begin"]:at], iteration * repeat.get("streams", 0))
             next_values = {entry["value"]: names[entry["next"]] for entry in repeat["carried"]}
             names.update({entry["of"][iteration]: names[entry["value"]] for entry in repeat.get("each", [])})
         names.update(outside)
@@ -105,7 +106,7 @@ def roll_at(step: Step, begin: int, period: int, count: int) -> Step | None:
     # The numbers of the last iteration are those of the range.
     firsts = {number: first for one, other in zip(iterations[0], last)
               for first, number in zip(_numbers(one), _numbers(other)) if first not in made}
-    body = [_renamed(node, lambda number: firsts.get(number, number)) for node in last]
+    body = [renamed(node, lambda number: firsts.get(number, number)) for node in last]
     free = 1 + max(entry["id"] for entries in (step["inputs"], *(node["results"] for node in step["nodes"]))
                    for entry in entries if entry)
     behind = [*(number for node in step["nodes"][end:] for number in _numbers(node)),
@@ -155,7 +156,7 @@ def _writes_what_is_bound(step: Step) -> bool:
 
 def _kind(node: Step) -> str:
     """What nodes of two iterations have alike: all but the numbers."""
-    node = _renamed(node, lambda number: 0)
+    node = renamed(node, lambda number: 0)
     for result in filter(None, node["results"]):
         result["id"] = 0
     return json.dumps(node)
@@ -166,7 +167,7 @@ def _numbers(node: Step) -> Iterator[int]:
         yield from (number for number in argument.get("values", [argument.get("value")]) if number is not None)
 
 
-def _renamed(node: Step, name: Callable[[int], int]) -> Step:
+def renamed(node: Step, name: Callable[[int], int]) -> Step:
     """A copy with other numbers for the operands."""
     node = copy.deepcopy(node)
     for pair in node["args"]:

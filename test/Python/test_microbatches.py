@@ -10,56 +10,13 @@ import torch.nn.functional as F
 import spmd
 from spmd.capture.microbatches import Microbatches
 
-
-def unrolled(step: dict[str, Any]) -> dict[str, Any]:
-    """The content of step.json with each iteration spelled out, in which what an operator in place gives is named as what it
-    wrote to."""
-    repeats = {one["begin"]: one for one in step.get("repeats", ())}
-    number, now = len(step["inputs"]), {}
-    nodes, at = [], 0
-
-    def meaning(argument: dict[str, Any]) -> dict[str, Any]:
-        (kind, value), = argument.items()
-        if kind == "value":
-            return {"value": now.get(value, value)}
-        return {"values": [None if v is None else now.get(v, v) for v in value]} if kind == "values" else argument
-
-    def add(node: dict[str, Any]) -> None:
-        nonlocal number
-        node = node | {"args": [[name, meaning(argument)] for name, argument in node["args"]], "results": list(node["results"])}
-        for place, result in enumerate(node["results"]):
-            if result and node.get("view_of") in node.get("mutates", ()):
-                now[result["id"]] = dict(node["args"])[node["view_of"]]["value"]
-                node["results"][place] = result | {"id": now[result["id"]]}
-            elif result:
-                now[result["id"]], node["results"][place] = number, result | {"id": number}
-                number += 1
-        nodes.append(node)
-
-    while at < len(step["nodes"]):
-        one = repeats.get(at)
-        if one is None:
-            add(step["nodes"][at])
-            at += 1
-            continue
-        names = [entry["value"] for kind in ("fed", "carried") for entry in one.get(kind, ())]
-        outside = {name: now.get(name, name) for name in names}
-        fed = [(entry["value"], [now.get(v, v) for v in entry["of"]]) for entry in one.get("fed", ())]
-        for iteration in range(one["count"]):
-            now |= {value: of[iteration] for value, of in fed}
-            if iteration:
-                now |= dict([(entry["value"], now[entry["next"]]) for entry in one.get("carried", ())])
-            for node in step["nodes"][one["begin"]:one["end"]]:
-                add(node)
-        now |= outside
-        at = one["end"]
-    outputs = [entry | {"value": now.get(entry["value"], entry["value"])} for entry in step["outputs"]]
-    plain = {key: value for key, value in step.items() if key not in ("repeats", "version")}
-    return plain | {"nodes": nodes, "outputs": outputs}
+from iterations import renamed, unroll
 
 
-def cuts_first(step: dict[str, Any]) -> dict[str, Any]:
-    """With the views of the batch before all else, where a loop has them, in an order of their own."""
+def canonical(step: dict[str, Any]) -> dict[str, Any]:
+    """With each iteration spelled out; numbers in order, what an operator in place gives named as what it wrote to; and the
+    views of the batch, which a loop has before it, before all else, in an order of their own."""
+    step = unroll(step)
     names = {entry["id"]: f"{entry['id']:09}" for entry in step["inputs"] if entry["kind"] == "batch"}
     cuts: dict[str, list[dict]] = {}
     for node in step["nodes"]:
@@ -69,7 +26,19 @@ def cuts_first(step: dict[str, Any]) -> dict[str, Any]:
             cuts.setdefault(name, []).append(node)
             names |= {result["id"]: f"{name} {place}" for place, result in enumerate(node["results"])}
     first = [node for _, nodes in sorted(cuts.items()) for node in nodes]
-    return unrolled(step | {"nodes": first + [node for node in step["nodes"] if not any(node is cut for cut in first)]})
+    nodes, numbers = [], {entry["id"]: entry["id"] for entry in step["inputs"]}
+    count = len(numbers)
+    for node in first + [node for node in step["nodes"] if not any(node is cut for cut in first)]:
+        node = renamed(node, numbers.__getitem__)
+        for result in filter(None, node["results"]):
+            if node.get("view_of") in node.get("mutates", ()):
+                numbers[result["id"]] = dict(node["args"])[node["view_of"]]["value"]
+            else:
+                numbers[result["id"]], count = count, count + 1
+            result["id"] = numbers[result["id"]]
+        nodes.append(node)
+    outputs = [entry | {"value": numbers[entry["value"]]} for entry in step["outputs"]]
+    return step | {"version": 9, "nodes": nodes, "outputs": outputs}
 
 
 def captured(make: Callable, step: Callable, monkeypatch, repeat: bool, optimizer=torch.optim.AdamW) -> spmd.StepPackage:
@@ -87,7 +56,7 @@ def check(make: Callable, step: Callable, monkeypatch, iterations: int | None) -
     quick, slow = (captured(make, step, monkeypatch, repeat) for repeat in (True, False))
     assert [one["count"] for one in quick.step.get("repeats", ())] == ([] if iterations is None else [iterations])
     assert "repeats" not in slow.step
-    assert cuts_first(unrolled(quick.step)) == cuts_first(unrolled(slow.step))
+    assert canonical(quick.step) == canonical(slow.step)
     assert quick.result == slow.result
     return quick
 
@@ -197,7 +166,7 @@ def parts_made_before(model, optimizer, xs, ys):
     update(model, optimizer)
 
 
-@repeats(None)
+@repeats(5)
 def losses_in_a_list(model, optimizer, xs, ys):
     losses = []
     for x, y in zip(xs, ys):
@@ -208,7 +177,7 @@ def losses_in_a_list(model, optimizer, xs, ys):
     return torch.stack(losses).mean()
 
 
-@repeats(None)
+@repeats(5)
 def the_third_one(model, optimizer, xs, ys):
     for number, (x, y) in enumerate(zip(xs, ys)):
         loss = model(x, y)
@@ -219,7 +188,7 @@ def the_third_one(model, optimizer, xs, ys):
     return third
 
 
-@repeats(None)
+@repeats(5)
 def a_loss_that_is_kept_by_hand(model, optimizer, xs, ys):
     kept = None
     for number, (x, y) in enumerate(zip(xs, ys)):
@@ -404,7 +373,7 @@ def running_statistics(model, optimizer, xs):
     return model.norm.running_mean.sum()
 
 
-@repeats(None, normed(0.5))
+@repeats(5, normed(0.5))
 def draws(model, optimizer, xs):
     for x in xs:
         model(x).backward()
@@ -432,7 +401,7 @@ def a_batch_that_is_written(model, optimizer, xs):
     update(model, optimizer)
 
 
-@repeats(None, normed())
+@repeats(5, normed())
 def errors_that_are_caught(model, optimizer, xs):
     losses = []
     for x in xs:

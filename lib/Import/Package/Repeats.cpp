@@ -18,6 +18,7 @@ static Repeat readRepeat(JsonValue json) {
   json["fed"].forEach([&](JsonValue item) { repeat.fed.push_back({item["value"].asSize(), item["of"].asSizes()}); });
   json["carried"].forEach(
       [&](JsonValue item) { repeat.carried.push_back({item["value"].asSize(), item["next"].asSize()}); });
+  repeat.streams = json.has("streams") ? json["streams"].asSize() : 0;
   if (json.has("each"))
     json["each"].forEach(
         [&](JsonValue item) { repeat.each.push_back({item["value"].asSize(), item["of"].asSizes()}); });
@@ -326,6 +327,9 @@ private:
       for (int64_t i = repeat.begin; i < repeat.end; ++i) {
         Node node = rolled[i];
         rename(node, iteration);
+        for (Arg &arg : node.args)
+          if (arg.name == "stream" && arg.kind == Arg::Kind::integer)
+            arg.integer += k * repeat.streams;
         for (std::optional<Result> &result : node.results) {
           if (!result || isLast)
             continue;

@@ -169,6 +169,8 @@ struct Repeat {
     std::vector<int64_t> of;
   };
   int64_t begin = 0, end = 0, count = 0;
+  /// How often an iteration draws random numbers: by so much the argument `stream` of its operators grows.
+  int64_t streams = 0;
   std::vector<Fed> fed;
   std::vector<Carried> carried;
   std::vector<Each> each;

@@ -22,7 +22,7 @@ from .fakes import Input
 from .grown_lists import Grown
 from .held import named_modules, whole
 from .masters import MASTER, wanted_masters
-from .microbatches import Repetition
+from .microbatches import Repetition, of_iteration
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
@@ -34,8 +34,14 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     """Writes down a trace; the reference is not recorded yet."""
     values, stacks = Values(), _Stacks(call)
     inputs = [_input(values.define(own), i, batch_dims) for i, own in traced.inputs]
-    nodes = [node_record(n, values, stacks.index) for n in _recorded(traced.graph)]
-    repeats = [_repeat(one, traced, values) for one in traced.repetitions]
+    recorded = list(filter(_is_recorded, traced.graph.nodes))
+    inside = [[node for node in one.nodes if node in present] for present in [set(recorded)] for one in traced.repetitions]
+    ends = {own[-1]: (one, len(own)) for one, own in zip(traced.repetitions, inside)}
+    nodes, repeats = [], []
+    for node in recorded:
+        nodes.append(node_record(node, values, stacks.index))
+        if node in ends:
+            repeats.append(_repeat(*ends[node], len(nodes), values))
     loss, loss_node = loss_output(traced)
     left = [path for what in (*traced.left, *traced.grown)
             for path in _leaf_paths(what.path, what.items if isinstance(what, Grown) else what.value)]
@@ -90,18 +96,19 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))
 
 
-def _repeat(repetition: Repetition, traced: Trace, values: Values) -> dict[str, Any]:
-    """An entry of "repeats"."""
-    inside = set(repetition.nodes)
-    numbers = [n for n, node in enumerate(_recorded(traced.graph)) if node in inside]
-    return {"begin": numbers[0], "end": numbers[-1] + 1, "count": repetition.count,
+def _repeat(repetition: Repetition, length: int, end: int, values: Values) -> dict[str, Any]:
+    """An entry of "repeats", of `length` nodes up to number `end`."""
+    each = [{"value": values.of(node), "of": [values.define([nodes[n]] if n in nodes else []) for n in range(repetition.count)]}
+            for node, nodes in repetition.each.items()]
+    return {"begin": end - length, "end": end, "count": repetition.count,
             "fed": [{"value": values.of(node), "of": list(map(values.of, nodes))} for node, nodes in repetition.fed],
-            "carried": [{"value": values.of(node), "next": values.of(after)} for node, after in repetition.carried]}
+            "carried": [{"value": values.of(node), "next": values.of(after)} for node, after in repetition.carried],
+            **({"each": each} if each else {}), **({"streams": repetition.streams} if repetition.streams else {})}
 
 
-def _recorded(graph: torch.fx.Graph) -> list[torch.fx.Node]:
-    """Those nodes that step.json has."""
-    return [node for node in graph.nodes if node.op == "call_function" and not _is_getitem(node)]
+def _is_recorded(node: torch.fx.Node) -> bool:
+    """step.json has it."""
+    return node.op == "call_function" and not _is_getitem(node) and node.target is not of_iteration
 
 
 def _precision(view: torch.nn.Module, call: StepCall) -> dict[str, Any]:

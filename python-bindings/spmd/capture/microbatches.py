@@ -6,11 +6,12 @@ place: the same function of the same numbers, and of tensors that stand to the i
 the same calls of it or of the iteration before, the very same tensors, or others of the same form that were there before
 the loop. Then nothing is traced: the call gives stand-ins of the form of the earlier results. Whatever Python does
 between the calls, it does. When an iteration goes another way, the loop is over, and the graph has its iteration once, with
-a note of how often it runs and of what it runs on (Repetition).
+a note of how often it runs and of what it runs on (Repetition). What an earlier iteration gave has a node of its own where
+it is used behind the loop.
 
 What a traced iteration does is a function of what its calls are given only if the operators in it are; if all of them come
-from calls that are seen, none from a hook or an autograd.Function that the user has written; and if it leaves autograd and
-the random numbers as it found them. One that does otherwise does not repeat. A stand-in means nothing to whoever meets it
+from calls that are seen, none from a hook or an autograd.Function that the user has written; and if it leaves autograd as
+it found it. One that does otherwise does not repeat. A stand-in means nothing to whoever meets it
 elsewhere: the step is then traced again, each of its iterations (CannotRepeat).
 """
 from __future__ import annotations
@@ -28,6 +29,7 @@ from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.nn.modules import module as nn_module
 from torch.overrides import TorchFunctionMode
 
+from .draws import Draws
 from .memory import memory_of
 from .repeats import Repeats, tensors_in
 
@@ -54,13 +56,21 @@ class CannotRepeat(Exception):
 
 @dataclasses.dataclass
 class Repetition:
-    """`nodes` of the graph, in order, run `count` times. In the k-th time each node that is `fed` stands for the k-th of its
-    list, of which it is the first itself, and each one that is `carried` for what the other one was the time before."""
+    """`nodes` of the graph, in order, run `count` times, and draw `streams` times in each. In the k-th time each node that is
+    `fed` stands for the k-th of its list, of which it is the first itself, and each one that is `carried` for what the other
+    one was the time before. `each`: nodes behind the loop for what a node of it was in one iteration, by that number."""
 
     nodes: list[torch.fx.Node]
     count: int
+    streams: int
     fed: list[tuple[torch.fx.Node, list[torch.fx.Node]]]
     carried: list[tuple[torch.fx.Node, torch.fx.Node]]
+    each: dict[torch.fx.Node, dict[int, torch.fx.Node]] = dataclasses.field(default_factory=dict)
+
+
+def of_iteration(value: Any, iteration: int) -> Any:
+    """The target of nodes that stand for what another one was in an earlier iteration."""
+    raise NotImplementedError("only a compiled step has iterations")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,6 +99,7 @@ class _Call:
     made: list[torch.Tensor | None] = dataclasses.field(default_factory=list)
     kind: type | None = None
     fact: Any = None
+    streams: int = 0  # that it drew from
     hoisted: bool = False  # what it gives is other in each iteration, and made before the loop
 
     def nodes(self) -> list[torch.fx.Node]:
@@ -101,7 +112,6 @@ class _Traced:
 
     before: torch.fx.Node
     gradients: dict[int, int]
-    streams: int
     calls: list[_Call] = dataclasses.field(default_factory=list)
     made: dict[int, _Inner] = dataclasses.field(default_factory=dict)
     written: list[torch.Tensor] = dataclasses.field(default_factory=list)
@@ -124,20 +134,29 @@ class _Repeated:
     cut_nodes: list[torch.fx.Node] = dataclasses.field(default_factory=list)
 
 
+@dataclasses.dataclass
+class _Past:
+    """What a tensor of an earlier iteration is: node `node` of `repetition`, in iteration `iteration`."""
+
+    repetition: Repetition
+    node: torch.fx.Node
+    iteration: int
+
+
 class _Unlike(Exception):
     """A call that is not the one in its place."""
 
 
 class Microbatches(TorchFunctionMode):
-    """Those of one trace. `parameters` are fakes; `streams` says how many draws there were; `forget_values_in` is told of
+    """Those of one trace. `parameters` are fakes; `draws` has their random numbers; `forget_values_in` is told of
     tensors that iterations that were not traced have written to; within `stamped_as` operators come from where nodes did."""
 
     def __init__(self, parameters: Sequence[torch.Tensor], modules: Iterable[torch.nn.Module], repeats: Repeats,
-                 streams: Callable[[], int], forget_values_in: Callable[[list[torch.Tensor]], None],
+                 draws: Draws, forget_values_in: Callable[[list[torch.Tensor]], None],
                  stamped_as: Callable[[list[torch.fx.Node]], contextlib.AbstractContextManager], may_repeat: bool):
         super().__init__()
         self._parameters, self._numbers = parameters, set(map(id, parameters))
-        self._repeats, self._streams, self._forget_values_in, self._stamped_as = repeats, streams, forget_values_in, stamped_as
+        self._repeats, self._draws, self._forget_values_in, self._stamped_as = repeats, draws, forget_values_in, stamped_as
         self._may = may_repeat and not any(map(_has_hooks, (*modules, *parameters, nn_module)))
         self._tracer: Any = None
         self._inside = False  # a call that is traced
@@ -149,6 +168,8 @@ class Microbatches(TorchFunctionMode):
         self._open = _Repeated()  # the one that runs
         self._carried: dict[tuple[int, int], _Inner] = {}
         self._stand_ins: dict[int, torch.Tensor] = {}  # that have no node; kept alive, so that ids stay theirs
+        self._past: dict[int, _Past] = {}  # of those that a loop which is over has given
+        self._unwritten: dict[int, torch.Tensor] = {}  # by memory: those of which a graph does not see what shares it
         self._detached: dict[int, torch.Tensor] = {}  # those with a node, and a gradient that autograd cannot follow
         self.repetitions: list[Repetition] = []
         self.used = False  # a call has given stand-ins
@@ -160,22 +181,41 @@ class Microbatches(TorchFunctionMode):
     def note_operator(self, is_function: bool, written: Sequence[torch.Tensor] = ()) -> None:
         """An operator is traced; `is_function`: what it gives, and the nodes that it leaves, follow from the form of its
         tensors and from its other arguments."""
+        if self._unwritten and any(memory_of(tensor) in self._unwritten for tensor in written):
+            self._fail()
         if self._now is not None:
             self._now.written += written
             self._now.plain &= self._inside and is_function
 
-    def refuse(self, func: Any, tensors: Sequence[torch.Tensor]) -> None:
-        """Raises if an operator is given a stand-in that means nothing to it."""
+    def meet(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Before an operator is traced: its stand-ins get nodes. Raises if one means nothing outside of its iteration."""
         if not self.used:
             return
-        if any(id(t) in self._stand_ins for t in tensors) or self._is_cut_off and torch._C._current_graph_task_id() != -1:
+        tensors = tensors_in(args, kwargs)
+        if not all(map(self._has_node, tensors)) or self._is_cut_off and torch._C._current_graph_task_id() != -1:
             self._fail()
         self._is_cut_off |= func not in _WITHOUT_GRADIENT and torch.is_grad_enabled() and any(id(t) in self._detached for t in tensors)
 
     def refuse_outputs(self, values: Iterable[Any]) -> None:
         """Raises if the step gives back a stand-in without a node."""
-        if self._failed or any(id(value) in self._stand_ins for value in values) or any(t.grad is not None for t in self._detached.values()):
+        if self._failed or not all(map(self._has_node, values)) or any(t.grad is not None for t in self._detached.values()):
             self._fail()
+
+    def _has_node(self, value: Any) -> bool:
+        """Whether it means something outside of its iteration: what an earlier iteration gave gets a node when it is used."""
+        if id(value) not in self._stand_ins:
+            return True
+        past = self._past.get(id(value))
+        if past is None:
+            return False
+        nodes = past.repetition.each.setdefault(past.node, {})
+        if past.iteration not in nodes:
+            with self._tracer.graph.inserting_after(past.repetition.nodes[-1]):
+                nodes[past.iteration] = self._tracer.graph.call_function(of_iteration, (past.node, past.iteration))
+            nodes[past.iteration].meta.update(past.node.meta)
+        self._set_node(value, nodes[past.iteration])
+        self._unwritten[memory_of(value)] = value
+        return True
 
     @contextlib.contextmanager
     def or_cannot_repeat(self) -> Iterator[None]:
@@ -231,12 +271,12 @@ class Microbatches(TorchFunctionMode):
     def _end_of_traced(self) -> None:
         now, last = self._now, self._last
         self._last = self._now = None
-        if now is not None and now.plain and now.gradients == self._gradients() and now.streams == self._streams():
+        if now is not None and now.plain and now.gradients == self._gradients():
             self._last = now
             if last is not None and now.looks_like(last):
                 self._like, self._before, self._repeated, self._open, self._carried = now, now.made, [], _Repeated(), {}
                 return
-        self._now = _Traced(self._end_of_graph(), self._gradients(), self._streams())
+        self._now = _Traced(self._end_of_graph(), self._gradients())
 
     def _gradients(self) -> dict[int, int]:
         return {id(p): id(p.grad) for p in self._parameters if p.grad is not None}
@@ -262,12 +302,13 @@ class Microbatches(TorchFunctionMode):
             now.plain = False
             return func(*args, **kwargs)
         call = _Call(tuple(key), func, args, kwargs, tensors, [now.made.get(id(t)) for t in tensors], self._end_of_graph())
-        self._inside = True
+        self._inside, streams = True, self._draws.streams
         try:
             result = func(*args, **kwargs)
         finally:
             self._inside = False
-        call.end = self._end_of_graph()
+        call.end, call.streams = self._end_of_graph(), self._draws.streams - streams
+        now.plain &= streams > 0 or not call.streams  # the first draw of a step counts it
         now.plain &= self._note_results(call, result)
         now.calls.append(call)
         return result
@@ -311,6 +352,7 @@ class Microbatches(TorchFunctionMode):
         made: list[torch.Tensor | None] = []
         for result, like in zip(call.results, call.made):
             made.append(self._stand_in(result, like) if isinstance(result, _Inner) else None if result is None else tensors[result])
+        self._draws.streams += call.streams
         self._open.calls.append((call, args, kwargs, made))
         if func is _BACKWARD:
             self._end_of_repeated()
@@ -387,7 +429,7 @@ class Microbatches(TorchFunctionMode):
         return result, made
 
     def _end_of_repeated(self) -> None:
-        if self._gradients() != self._like.gradients or self._streams() != self._like.streams:
+        if self._gradients() != self._like.gradients:
             self._fail()
         self._repeated.append(self._open)
         self._before, self._open = self._open.made, _Repeated()
@@ -402,6 +444,7 @@ class Microbatches(TorchFunctionMode):
     def _trace_open(self) -> None:
         """The calls of an iteration that does not come to its end: its stand-ins get nodes. No gradient goes through them."""
         real: dict[int, torch.Tensor] = {}
+        self._draws.streams -= sum(call.streams for call, *_ in self._open.calls)
         for call, args, kwargs, made in self._open.calls:
             if call.hoisted or not call.results and call.func is not _SET_ITEM:
                 continue
@@ -418,7 +461,11 @@ class Microbatches(TorchFunctionMode):
 
     def _give_node(self, stand_in: torch.Tensor, tensor: torch.Tensor) -> None:
         """The node of `tensor`."""
-        self._tracer.tensor_tracker[stand_in] = self._tracer.tensor_tracker[tensor]
+        self._set_node(stand_in, self._node_of(tensor))
+
+    def _set_node(self, stand_in: torch.Tensor, node: torch.fx.Node) -> None:
+        slot = next(iter(self._tracer.tensor_tracker.values()))
+        self._tracer.tensor_tracker[stand_in] = type(slot)(type(slot.proxy)(node, self._tracer), None)
         del self._stand_ins[id(stand_in)]
         if stand_in.requires_grad:
             self._detached[id(stand_in)] = stand_in
@@ -436,16 +483,32 @@ class Microbatches(TorchFunctionMode):
         if any(memory_of(tensor) in written for way in ways for tensor in way.tensors()) \
                 or any(self._node_of(tensor) in inside for way in ways for tensor in way.before_the_loop()):
             self._fail()
-        self.repetitions.append(Repetition(body, len(self._repeated) + 1, [
+        repetition = Repetition(body, len(self._repeated) + 1, sum(call.streams for call in like.calls), [
             (self._node_of(way.known), [self._node_of(t) for t in (way.known, *way.others)]) for way in ways if way.next is None],
-            [(self._node_of(way.known), self._node_of(way.next)) for way in ways if way.next is not None]))
+            [(self._node_of(way.known), self._node_of(way.next)) for way in ways if way.next is not None])
+        self.repetitions.append(repetition)
         self._forget_values_in(like.written)
-        # Behind the loop, the nodes are what the last iteration made of them; what the traced one made is gone.
-        for call, _, _, tensors in self._repeated[-1].calls:
-            for place, known, stand_in in zip(call.results, call.made, tensors):
-                if isinstance(place, _Inner) and not call.hoisted:
-                    self._give_node(stand_in, known)
-                    self._stand_ins[id(known)] = known
+        self._rename(repetition, like, made, {memory_of(tensor) for way in ways for tensor in way.tensors()})
+
+    def _rename(self, repetition: Repetition, like: _Traced, made: dict[_Inner, torch.Tensor], varying: set[int]) -> None:
+        """Behind the loop, the nodes are what the last iteration made of them. `varying`: the memory of tensors from outside that are
+        others in each."""
+        invariant = {memory_of(t) for call in like.calls for t, place in zip(call.tensors, call.places) if place is None} - varying
+        nodes = {place: self._node_of(tensor) for place, tensor in made.items()}
+        memory = {place: memory_of(tensor) for place, tensor in made.items()}
+        first = _Repeated([(call, (), {}, call.made) for call in like.calls])
+        for number, one in enumerate((first, *self._repeated)):
+            for call, _, _, tensors in one.calls:
+                for place, tensor in zip(call.results, tensors):
+                    if not isinstance(place, _Inner) or call.hoisted:
+                        continue
+                    self._stand_ins[id(tensor)] = tensor
+                    if one is not self._repeated[-1] and memory[place] not in invariant:
+                        self._past[id(tensor)] = _Past(repetition, nodes[place], number)
+                    elif one is self._repeated[-1]:
+                        self._set_node(tensor, nodes[place])
+                        if memory[place] in varying:
+                            self._unwritten[memory_of(tensor)] = tensor
 
     def _ways(self, like: _Traced, made: dict[_Inner, torch.Tensor]) -> list[_Way]:
         """Of each tensor that is another one in each iteration, which ones."""

@@ -49,7 +49,8 @@ class Provenance(NamedTuple):
 
 _ITEM = torch.ops.aten._local_scalar_dense.default
 # Factories whose numbers say how many elements they make.
-_FACTORIES = {*MADE_OF_NUMBERS, torch.ops.aten.empty, torch.ops.aten.empty_strided}
+# Of which no earlier call has to be known: what they leave in a graph follows from the form of their tensors.
+_PLAIN = {*MADE_OF_NUMBERS, torch.ops.aten.empty, torch.ops.aten.empty_strided, torch.ops.aten.to}
 _RANGES = {torch.ops.aten.arange, torch.ops.aten.range, torch.ops.aten.linspace, torch.ops.aten.logspace, torch.ops.aten.eye}
 
 # Ops whose shape functions take operands of several types, and whose kernels do not.
@@ -149,6 +150,7 @@ class ProvenanceMode(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = _on_the_cpu(kwargs)
         stack, caller = user_stack()
+        self.microbatches.meet(func, args, kwargs)
         call = self._repeats.find(func, args, kwargs)
         if self._is_known(call):
             return self._run_again(call, stack, caller)
@@ -158,6 +160,7 @@ class ProvenanceMode(TorchDispatchMode):
     def again(self, func, args, kwargs):
         """The result of an operator that comes as it came before, for a mode above this one, which saves a dispatch;
         NotImplemented of any other."""
+        self.microbatches.meet(func, args, kwargs)
         call = self._repeats.find(func, args, _on_the_cpu(kwargs))
         return self._run_again(call, *user_stack()) if self._is_known(call) else NotImplemented
 
@@ -171,7 +174,6 @@ class ProvenanceMode(TorchDispatchMode):
     def _run_again(self, call: Call, stack, caller):
         """An operator that comes as it came before: whatever depends on it and on the form of its tensors is known."""
         self._last, self.last_stack = call.func, stack
-        self.microbatches.refuse(call.func, call.tensors)
         stamp = self._stamp(call.tensors, stack, caller)
         result = self._repeats.again(call, {"spmd": stamp})
         self.microbatches.note_operator(True, [*call.tensors[:call.form.in_place], *hidden_writes(call.func, call.args)])
@@ -193,7 +195,6 @@ class ProvenanceMode(TorchDispatchMode):
         leaves = [x for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, (torch.Tensor, torch.Generator))]
         if func.namespace != "prim":  # reading .device and the like
             self._last, self.last_stack = func, stack
-        self.microbatches.refuse(func, leaves)
         self._refuse(func, leaves, stack)
         written = _aliased(func, args, kwargs, are_written=True)
         if any(map(self._is_constant, written)):  # it would happen now, and never again
@@ -237,7 +238,7 @@ class ProvenanceMode(TorchDispatchMode):
         if call is not None:
             self._repeats.note(call, result)
         if func.namespace != "prim":
-            self.microbatches.note_operator(call is not None and self._repeats.knows(call) or func.overloadpacket in _FACTORIES,
+            self.microbatches.note_operator(call is not None and self._repeats.knows(call) or func.overloadpacket in _PLAIN,
                                             [*written, *hidden_writes(func, args)])
         return result
 

@@ -298,7 +298,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
                                                  call.others).watched())
         repeats = Repeats(fakes.mode)
         draws = Draws(*fakes.rng(), again=None if around.scheduled else lambda *operator: stamps.again(*operator))
-        microbatches = Microbatches(fakes.parameters(), fakes.whole.modules(), repeats, lambda: draws.streams,
+        microbatches = Microbatches(fakes.parameters(), fakes.whole.modules(), repeats, draws,
                                     lambda written: stamps.known.forget(written), lambda nodes: stamps.stamped_as(nodes), may_repeat)
         undo.enter_context(microbatches.or_cannot_repeat())
         stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
