@@ -1,11 +1,19 @@
 """Packages with all iterations of a loop spelled out, and packages that have them once (`repeats` in step.json)."""
 from __future__ import annotations
 
+import contextlib
 import copy
 import json
 from typing import Any, Callable, Iterator
 
+from spmd.capture.microbatches import Microbatches
+
 Step = dict[str, Any]
+
+
+def trace_each(monkeypatch: Any) -> None:
+    """From now on a capture traces each iteration."""
+    monkeypatch.setattr(Microbatches, "followed", lambda self: contextlib.nullcontext())
 
 
 def unroll(step: Step) -> Step:

@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 
 import spmd
-from spmd.capture.microbatches import Microbatches
 
-from iterations import renamed, unroll
+from iterations import renamed, trace_each, unroll
 
 
 def canonical(step: dict[str, Any]) -> dict[str, Any]:
@@ -46,8 +45,7 @@ def captured(make: Callable, step: Callable, monkeypatch, repeat: bool, optimize
     model, *batch = make()
     with monkeypatch.context() as patch:
         if not repeat:
-            init = Microbatches.__init__
-            patch.setattr(Microbatches, "__init__", lambda self, *given: init(self, *given[:-1], False))
+            trace_each(patch)
         return spmd.capture(step, model, optimizer(model.parameters(), lr=1e-2), *batch)
 
 

@@ -10,6 +10,8 @@ import torch.nn.functional as F
 import spmd
 from spmd.capture.repeats import Repeats
 
+from iterations import trace_each
+
 
 def captured(make: Callable, step: Callable, monkeypatch, again: bool) -> spmd.StepPackage:
     """What a step gives, of a model and batch of its own; unless `again`, PyTorch traces every operator."""
@@ -17,6 +19,7 @@ def captured(make: Callable, step: Callable, monkeypatch, again: bool) -> spmd.S
     model, *batch = make()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
     with monkeypatch.context() as patch:
+        trace_each(patch)
         if not again:
             patch.setattr(Repeats, "find", lambda *unused: None)
         return spmd.capture(step, model, optimizer, *batch)

@@ -97,6 +97,7 @@ class KnownValues:
         self._roots, self._reached = roots, reached
         self._known: set[int] = set(roots)  # and ids of what the calls made
         self._writes: collections.Counter[int] = collections.Counter()  # by memory
+        self.questions = 0  # that were asked so far
 
     def asked(self, func: torch._ops.OpOverload, args: tuple) -> Computation | None:
         """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
@@ -108,6 +109,7 @@ class KnownValues:
         return None if found is None or found.roots else found.run()
 
     def _computation(self, func: Any, args: tuple) -> Computation | None:
+        self.questions += 1
         calls = self._calls_behind([tensor for tensor in args if isinstance(tensor, FakeTensor)])
         if calls is None:
             return None

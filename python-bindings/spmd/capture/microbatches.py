@@ -10,8 +10,8 @@ a note of how often it runs and of what it runs on (Repetition). What an earlier
 it is used behind the loop.
 
 What a traced iteration does is a function of what its calls are given only if the operators in it are; if all of them come
-from calls that are seen, none from a hook or an autograd.Function that the user has written; and if it leaves autograd as
-it found it. One that does otherwise does not repeat. A stand-in means nothing to whoever meets it
+from calls that are seen, none from a hook or an autograd.Function that the user has written; if nobody asks for values;
+and if it leaves autograd as it found it. One that does otherwise does not repeat. A stand-in means nothing to whoever meets it
 elsewhere: the step is then traced again, each of its iterations (CannotRepeat).
 """
 from __future__ import annotations
@@ -30,6 +30,7 @@ from torch.nn.modules import module as nn_module
 from torch.overrides import TorchFunctionMode
 
 from .draws import Draws
+from .known_values import KnownValues
 from .memory import memory_of
 from .repeats import Repeats, tensors_in
 
@@ -112,6 +113,7 @@ class _Traced:
 
     before: torch.fx.Node
     gradients: dict[int, int]
+    questions: int  # that were asked of known values before
     calls: list[_Call] = dataclasses.field(default_factory=list)
     made: dict[int, _Inner] = dataclasses.field(default_factory=dict)
     written: list[torch.Tensor] = dataclasses.field(default_factory=list)
@@ -148,15 +150,15 @@ class _Unlike(Exception):
 
 
 class Microbatches(TorchFunctionMode):
-    """Those of one trace. `parameters` are fakes; `draws` has their random numbers; `forget_values_in` is told of
-    tensors that iterations that were not traced have written to; within `stamped_as` operators come from where nodes did."""
+    """Those of one trace. `parameters` are fakes; `draws` has their random numbers; within `stamped_as` operators
+    come from where nodes did. What iterations that are not traced write to is not `known` any more."""
 
     def __init__(self, parameters: Sequence[torch.Tensor], modules: Iterable[torch.nn.Module], repeats: Repeats,
-                 draws: Draws, forget_values_in: Callable[[list[torch.Tensor]], None],
+                 draws: Draws, known: KnownValues,
                  stamped_as: Callable[[list[torch.fx.Node]], contextlib.AbstractContextManager], may_repeat: bool):
         super().__init__()
         self._parameters, self._numbers = parameters, set(map(id, parameters))
-        self._repeats, self._draws, self._forget_values_in, self._stamped_as = repeats, draws, forget_values_in, stamped_as
+        self._repeats, self._draws, self._known, self._stamped_as = repeats, draws, known, stamped_as
         self._may = may_repeat and not any(map(_has_hooks, (*modules, *parameters, nn_module)))
         self._tracer: Any = None
         self._inside = False  # a call that is traced
@@ -271,12 +273,13 @@ class Microbatches(TorchFunctionMode):
     def _end_of_traced(self) -> None:
         now, last = self._now, self._last
         self._last = self._now = None
-        if now is not None and now.plain and now.gradients == self._gradients():
+        if now is not None and now.plain and now.gradients == self._gradients() \
+                and now.questions == self._known.questions:
             self._last = now
             if last is not None and now.looks_like(last):
                 self._like, self._before, self._repeated, self._open, self._carried = now, now.made, [], _Repeated(), {}
                 return
-        self._now = _Traced(self._end_of_graph(), self._gradients())
+        self._now = _Traced(self._end_of_graph(), self._gradients(), self._known.questions)
 
     def _gradients(self) -> dict[int, int]:
         return {id(p): id(p.grad) for p in self._parameters if p.grad is not None}
@@ -298,13 +301,17 @@ class Microbatches(TorchFunctionMode):
     def _trace(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call that is traced, and remembered."""
         now, tensors, key = self._now, [], [func, *_surroundings()]
-        if not now.plain or getattr(func, "__name__", "") in _STRIDED or not _describe((args, kwargs), key, tensors) or not self._may_repeat(func, tensors):
+        if not now.plain or getattr(func, "__name__", "") in _STRIDED or not _describe((args, kwargs), key, tensors) \
+                or not self._may_repeat(func, tensors):
             now.plain = False
             return func(*args, **kwargs)
         call = _Call(tuple(key), func, args, kwargs, tensors, [now.made.get(id(t)) for t in tensors], self._end_of_graph())
         self._inside, streams = True, self._draws.streams
         try:
             result = func(*args, **kwargs)
+        except BaseException:
+            now.plain = False
+            raise
         finally:
             self._inside = False
         call.end, call.streams = self._end_of_graph(), self._draws.streams - streams
@@ -322,11 +329,11 @@ class Microbatches(TorchFunctionMode):
                 or result is None and call.func in (_BACKWARD, _SET_GRAD, _SET_ITEM)
         call.kind = None if result is made[0] else type(result)
         call.made = made if call.kind is None else list(result)
-        given = {id(tensor): number for number, tensor in enumerate(call.tensors)}
+        given, nodes = {id(tensor): number for number, tensor in enumerate(call.tensors)}, set(call.nodes())
         for number, tensor in enumerate(call.made):
             if tensor is None or id(tensor) in given:
                 call.results.append(None if tensor is None else given[id(tensor)])
-            elif self._node_of(tensor) is None or id(tensor) in self._now.made or tensor.is_complex():
+            elif self._node_of(tensor) not in nodes or id(tensor) in self._now.made or tensor.is_complex():
                 return False
             else:
                 call.results.append(_Inner(len(self._now.calls), number))
@@ -487,7 +494,7 @@ class Microbatches(TorchFunctionMode):
             (self._node_of(way.known), [self._node_of(t) for t in (way.known, *way.others)]) for way in ways if way.next is None],
             [(self._node_of(way.known), self._node_of(way.next)) for way in ways if way.next is not None])
         self.repetitions.append(repetition)
-        self._forget_values_in(like.written)
+        self._known.forget(like.written)
         self._rename(repetition, like, made, {memory_of(tensor) for way in ways for tensor in way.tensors()})
 
     def _rename(self, repetition: Repetition, like: _Traced, made: dict[_Inner, torch.Tensor], varying: set[int]) -> None:
@@ -512,14 +519,14 @@ class Microbatches(TorchFunctionMode):
 
     def _ways(self, like: _Traced, made: dict[_Inner, torch.Tensor]) -> list[_Way]:
         """Of each tensor that is another one in each iteration, which ones."""
-        found: dict[int, _Way] = {}
+        found: dict[torch.fx.Node, _Way] = {}
         for number, call in enumerate(like.calls):
             for slot, (known, place) in enumerate(zip(call.tensors, call.places)):
                 if place is not None or call.hoisted:
                     continue
                 carried = self._carried.get((number, slot))
                 way = _Way(known, [] if carried else [one.outside[number, slot] for one in self._repeated], made.get(carried))
-                if not found.setdefault(id(known), way).is_same(way):
+                if not found.setdefault(self._node_of(known), way).is_same(way):
                     self._fail()
         cuts = [_Way(tensor, [one.cuts[place] for one in self._repeated], None) for place, tensor in made.items()
                 if like.calls[place.call].hoisted]
@@ -541,7 +548,7 @@ class _Way:
         return [self.known, *self.others]
 
     def is_same(self, other: _Way) -> bool:
-        return self.next is other.next and len(self.others) == len(other.others) and all(map(operator.is_, self.others, other.others))
+        return self.known is other.known and self.next is other.next and len(self.others) == len(other.others) and all(map(operator.is_, self.others, other.others))
 
 
 def _surroundings() -> tuple:

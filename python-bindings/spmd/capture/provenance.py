@@ -10,7 +10,7 @@ import contextlib
 import operator
 import os
 import sys
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 import torch
 import torch.fx.traceback as fx_traceback
@@ -24,6 +24,7 @@ from . import collectives
 from .asked_values import Asked
 from .complex_numbers import ComplexNumbers
 from .custom_ops import check_kernel, decomposition
+from .draws import Draws
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
 from .known_values import MADE_OF_NUMBERS, KnownValues, hidden_writes
 from .microbatches import Microbatches
@@ -74,12 +75,12 @@ class ProvenanceMode(TorchDispatchMode):
     generators, whose reseeding no graph can see. `asked` tells values of the `roots` (KnownValues).
     """
 
-    def __init__(self, modules: Iterable[tuple[str, torch.nn.Module]], optimizers: Optimizers,
+    def __init__(self, modules: Sequence[tuple[str, torch.nn.Module]], optimizers: Optimizers,
                  parameters: list[torch.Tensor], foreign: dict[int, str], reached: Mapping[int, tuple[Place, torch.Tensor]],
                  excluded: dict[int, tuple[str, str]], refusals: Refusals, complex_numbers: ComplexNumbers,
-                 roots: Mapping[int, int | Place], asked: Asked, repeats: Repeats, microbatches: Microbatches):
+                 roots: Mapping[int, int | Place], asked: Asked, repeats: Repeats, draws: Draws, may_repeat: bool):
         super().__init__()
-        self._repeats, self.microbatches = repeats, microbatches
+        self._repeats = repeats
         self._complex = complex_numbers
         self._module_names: dict[int, str] = {}
         for name, module in modules:
@@ -96,6 +97,8 @@ class ProvenanceMode(TorchDispatchMode):
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
         self.known, self.asked = KnownValues(roots, reached), asked
+        self.microbatches = Microbatches(parameters, [module for _, module in modules], repeats, draws, self.known, self.stamped_as,
+                                         may_repeat)
         refusals.where = lambda: user_stack()[0]
         refusals.tell = lambda expression: self.asked.tell(expression, user_stack()[0])
         self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive

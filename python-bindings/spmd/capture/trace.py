@@ -40,7 +40,7 @@ from .lazy_rows import Check, refuse_rows, with_tensors
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
-from .microbatches import CannotRepeat, Microbatches, Repetition
+from .microbatches import CannotRepeat, Repetition
 from .module_casts import followed_module_casts
 from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import check_pure, is_view_of_any, provenance
@@ -296,15 +296,12 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
         numbers, kept_numbers = fakes.all_numbers(), fakes.optimizer_numbers()
         effects = undo.enter_context(SideEffects(call.train_step, fakes, call.model, call.optimizers,
                                                  call.others).watched())
-        repeats = Repeats(fakes.mode)
         draws = Draws(*fakes.rng(), again=None if around.scheduled else lambda *operator: stamps.again(*operator))
-        microbatches = Microbatches(fakes.parameters(), fakes.whole.modules(), repeats, draws,
-                                    lambda written: stamps.known.forget(written), lambda nodes: stamps.stamped_as(nodes), may_repeat)
-        undo.enter_context(microbatches.or_cannot_repeat())
-        stamps = ProvenanceMode(named_modules(call.model, fakes.whole), call.optimizers, fakes.parameters(),
+        stamps = ProvenanceMode(list(named_modules(call.model, fakes.whole)), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals,
                                 ComplexNumbers(fakes.real_of), _known_roots(fakes.inputs) if call.asks_batch else {},
-                                asked := Asked(call.batch), repeats, microbatches)
+                                asked := Asked(call.batch), Repeats(fakes.mode), draws, may_repeat)
+        undo.enter_context(stamps.microbatches.or_cannot_repeat())
 
         assigned = DataAssignments(fakes.inputs, stamps.known)
 
@@ -320,7 +317,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
                 versions = [tensor._version for tensor in batch]
                 try:
-                    with microbatches.followed():
+                    with stamps.microbatches.followed():
                         returned = with_tensors(call.run(batch))
                     check_taken(call.takings)
                 finally:
@@ -354,7 +351,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
                 if isinstance(tensor, torch.Tensor) and tensor.is_complex():
                     raise CaptureError(f"the step returns a tensor of {tensor.dtype}, which has no counterpart\n"
                                        "  cure: return torch.view_as_real() of it")
-            microbatches.refuse_outputs(tensors)
+            stamps.microbatches.refuse_outputs(tensors)
             places = iter(range(len(tensors)))
 
             def place(leaf: Any) -> Output:
@@ -408,10 +405,10 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
         leftover = fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-            fed = {node for one in microbatches.repetitions for _, nodes in one.fed for node in nodes}
+            fed = {node for one in stamps.microbatches.repetitions for _, nodes in one.fed for node in nodes}
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users or n in fed})
     traced = _collect(module, fakes, around, accumulates, *result)
-    traced.repetitions = microbatches.repetitions
+    traced.repetitions = stamps.microbatches.repetitions
     traced.stepped_gradients, traced.optimizer_numbers = fakes.stepped_gradients(), kept_numbers
     traced.untouched = frozenset(fakes.untouched_gradients())
     asked.forget_batch()
