@@ -1,6 +1,7 @@
 """Iterations of a loop over microbatches are traced once, and are what a trace of each of them is."""
 from __future__ import annotations
 
+import random
 from typing import Any, Callable
 
 import pytest
@@ -418,3 +419,76 @@ def errors_that_are_caught(model, optimizer, xs):
 def test_repeats(name, monkeypatch) -> None:
     make, step, iterations = STEPS[name]
     check(make, step, monkeypatch, iterations)
+
+
+class Weights(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Parameter(torch.randn(2, 4)), torch.nn.Parameter(torch.randn(2, 4))
+        self.register_buffer("average", torch.zeros(2, 4))
+
+
+def random_loop(seed: int) -> Callable:
+    """A step with a loop of random operators, on what its iterations have, share, hand on and keep; with luck all are alike."""
+
+    def step(model, optimizer, xs):
+        once = random.Random(seed)
+        shared = [model.a.detach() * 2, torch.ones(2, 4)]
+        total, kept, handed_on = torch.zeros(2, 4), [], torch.zeros(2, 4)
+        style, odd = once.choice(["rows", "unbind", "slices"]), once.choice([None, None, None, 0, 3, 6])
+        rows = xs.unbind() if style == "unbind" else None
+        for number in range(len(xs)):
+            rng = random.Random(seed + 1)
+            x = rows[number] if rows else xs[number] if style == "rows" else xs[number:number + 1].squeeze(0)
+            values = [x, model.a, model.b, *shared, handed_on.detach() if rng.random() < 0.5 else x, model.a * x]
+            for _ in range(rng.randint(3, 9)):
+                kind, a, b = rng.choice("sum product sine halves turned add_to_total add_to_own kept dropout average detached".split()), \
+                    rng.choice(values), rng.choice(values)
+                if kind == "sum":
+                    values.append(a + b)
+                elif kind == "product":
+                    values.append(a * b * 0.5)
+                elif kind == "sine":
+                    values.append(a.sin())
+                elif kind == "halves":
+                    values.append(torch.cat(a.split(2, 1)[::-1], 1))
+                elif kind == "turned":
+                    values.append(a.t().contiguous().view(2, 4))
+                elif kind == "add_to_total":
+                    total += a.detach()
+                elif kind == "add_to_own":
+                    own = b * 1
+                    own[0] += a[1].detach()
+                    values.append(own)
+                elif kind == "kept":
+                    kept.append(a.detach() if rng.random() < 0.5 else a)
+                elif kind == "dropout":
+                    values.append(F.dropout(a, 0.5))
+                elif kind == "average":
+                    with torch.no_grad():
+                        model.average.mul_(0.9).add_(b, alpha=0.1)
+                else:
+                    values.append(a.detach())
+            if number == odd:
+                values.append(values[-1] * 3)
+            handed_on = values[-1]
+            (values[-1] * model.b).sum().backward()
+        update(model, optimizer)
+        chosen = [k for k in kept if once.random() < 0.3]
+        result = {"total": total, "last": handed_on.detach(), "kept": [k.detach() + 1 for k in chosen], "as it is": kept[-2:]}
+        if once.random() < 0.3 and kept:
+            result["sum"] = torch.stack([k.detach() for k in kept]).sum(0)
+        return result
+    return step
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_loops(part, monkeypatch) -> None:
+    repeated = 0
+    for seed in range(part * 15, part * 15 + 15):
+        quick, slow = (captured(lambda: (Weights(), torch.randn(7, 2, 4)), random_loop(seed), monkeypatch, repeat, torch.optim.SGD)
+                       for repeat in (True, False))
+        assert canonical(quick.step) == canonical(slow.step), seed
+        assert quick.result == slow.result
+        repeated += "repeats" in quick.step
+    assert repeated > 5

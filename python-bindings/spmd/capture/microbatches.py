@@ -37,7 +37,7 @@ from .repeats import Repeats, tensors_in
 _CPU = "cpu"
 _CONSTANTS = {bool, int, str, type(None), torch.dtype, torch.device, torch.memory_format, torch.layout, type(Ellipsis)}
 _SEQUENCES = {tuple, list, torch.Size}
-_BACKWARD, _DETACH, _SET_ITEM = torch.Tensor.backward, torch.Tensor.detach, torch.Tensor.__setitem__
+_BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
 _SET_GRAD = torch._C._set_grad_enabled
 _WITHOUT_GRADIENT = (torch.ops.aten.detach.default, torch.ops.aten._local_scalar_dense.default)
 _STRIDED = ("as_strided", "as_strided_")  # counts from the beginning of memory, which is another one in each iteration
@@ -161,6 +161,7 @@ class Microbatches(TorchFunctionMode):
         self._repeats, self._draws, self._known, self._stamped_as = repeats, draws, known, stamped_as
         self._may = may_repeat and not any(map(_has_hooks, (*modules, *parameters, nn_module)))
         self._tracer: Any = None
+        self._set_item: Any = None  # the function that it is while the step runs
         self._inside = False  # a call that is traced
         self._last: _Traced | None = None
         self._now: _Traced | None = None
@@ -241,7 +242,7 @@ class Microbatches(TorchFunctionMode):
         if not self._may:
             yield
             return
-        self._tracer = get_proxy_mode().tracer
+        self._tracer, self._set_item = get_proxy_mode().tracer, torch.Tensor.__setitem__
         apply = torch.autograd.Function.apply.__func__
 
         def noted_apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -288,9 +289,9 @@ class Microbatches(TorchFunctionMode):
         return self._tracer.graph._root.prev
 
     def _node_of(self, tensor: Any) -> torch.fx.Node | None:
-        """None of what has none: a constant, a stand-in."""
+        """None of what has none: a real tensor, a stand-in."""
         slot = self._tracer.tensor_tracker.get(tensor) if isinstance(tensor, FakeTensor) and tensor.layout is torch.strided else None
-        return None if slot is None or slot.constant is not None else slot.proxy.node
+        return None if slot is None else slot.proxy.node
 
     def _may_repeat(self, func: Callable, tensors: list[torch.Tensor]) -> bool:
         """Gradients reach nothing from outside of the iteration but parameters."""
@@ -326,7 +327,7 @@ class Microbatches(TorchFunctionMode):
         if not made:
             call.fact = result
             return call.func in _TELL_OF_FORM and _describe((result,), [], []) \
-                or result is None and call.func in (_BACKWARD, _SET_GRAD, _SET_ITEM)
+                or result is None and call.func in (_BACKWARD, _SET_GRAD, self._set_item)
         call.kind = None if result is made[0] else type(result)
         call.made = made if call.kind is None else list(result)
         given, nodes = {id(tensor): number for number, tensor in enumerate(call.tensors)}, set(call.nodes())
@@ -453,7 +454,7 @@ class Microbatches(TorchFunctionMode):
         real: dict[int, torch.Tensor] = {}
         self._draws.streams -= sum(call.streams for call, *_ in self._open.calls)
         for call, args, kwargs, made in self._open.calls:
-            if call.hoisted or not call.results and call.func is not _SET_ITEM:
+            if call.hoisted or not call.results and call.func is not self._set_item:
                 continue
             with torch.set_grad_enabled(call.key[1]), self._stamped_as(call.nodes()):
                 if call.key[1:_FIRST_ARGUMENT] != _surroundings():

@@ -49,9 +49,11 @@ class Provenance(NamedTuple):
 
 
 _ITEM = torch.ops.aten._local_scalar_dense.default
+# What they leave in a graph follows from their arguments as well, here where none but integers are an index.
+_PLAIN = {*MADE_OF_NUMBERS, torch.ops.aten.empty, torch.ops.aten.empty_strided, torch.ops.aten.to, torch.ops.aten.lift_fresh,
+          torch.ops.aten.silu_backward}
+_INDEXED = {torch.ops.aten.index, torch.ops.aten.index_put, torch.ops.aten.index_put_}
 # Factories whose numbers say how many elements they make.
-# Of which no earlier call has to be known: what they leave in a graph follows from the form of their tensors.
-_PLAIN = {*MADE_OF_NUMBERS, torch.ops.aten.empty, torch.ops.aten.empty_strided, torch.ops.aten.to}
 _RANGES = {torch.ops.aten.arange, torch.ops.aten.range, torch.ops.aten.linspace, torch.ops.aten.logspace, torch.ops.aten.eye}
 
 # Ops whose shape functions take operands of several types, and whose kernels do not.
@@ -241,9 +243,13 @@ class ProvenanceMode(TorchDispatchMode):
         if call is not None:
             self._repeats.note(call, result)
         if func.namespace != "prim":
-            self.microbatches.note_operator(call is not None and self._repeats.knows(call) or func.overloadpacket in _PLAIN,
-                                            [*written, *hidden_writes(func, args)])
+            self.microbatches.note_operator(self._is_plain(func, args), [*written, *hidden_writes(func, args)])
         return result
+
+    def _is_plain(self, func, args) -> bool:
+        """What the operator gives, and leaves in a graph, follows from the form of its tensors and its other arguments."""
+        return self._repeats.is_function(func) or func.overloadpacket in _PLAIN or func.overloadpacket in _INDEXED and not any(
+            index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
 
     def _with_known_sizes(self, func, args, kwargs, stack):
         """With the values of sizes that the batch says: what an operator makes has as many elements."""

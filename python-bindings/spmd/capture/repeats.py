@@ -102,7 +102,7 @@ class Repeats:
         """The call, of which note() is told when it is over if it has no form; None of one that may give something else
         another time."""
         proxies = get_proxy_mode()
-        if proxies is None or not self._is_function(func):
+        if proxies is None or not self.is_function(func):
             return None
         tracer = proxies.tracer
         if self._tracer is None:
@@ -157,10 +157,6 @@ class Repeats:
                 tracker[made[number]] = slot_type(proxy_type(item, tracer), None)
         return form.kind(made)
 
-    def knows(self, call: Call) -> bool:
-        """Whether a call like this one needs no tracing any more."""
-        return call.key in self._forms
-
     def stand_in(self, like: torch.Tensor) -> torch.Tensor:
         """A fake of the same form, in memory of its own, that the tracer does not know."""
         with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
@@ -199,7 +195,8 @@ class Repeats:
         vars(made).update(self._attributes)
         return made
 
-    def _is_function(self, func: torch._ops.OpOverload) -> bool:
+    def is_function(self, func: torch._ops.OpOverload) -> bool:
+        """What the operator gives follows from the form of its tensors and from its other arguments."""
         can = self._can.get(func)
         if can is None:
             schema = func._schema
