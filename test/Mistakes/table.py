@@ -417,6 +417,10 @@ MISTAKES = [
             ("spmd-compile/plan", "Python/test_planning")),
 
     # Runtime
+    Mistake("runtime-equal-keys", "lib/Runtime/Core/JsonTree.cpp",
+            "return order != 0 ? order < 0 : ⟦a < b⟧;", "a > b",
+            "Of two equal keys of a JSON object the first one counts.",
+            ("SpmdRuntimeTests",)),
     Mistake("runtime-min-of-nan", "lib/Runtime/Core/Reduce.cpp",
             "return ⟦x < a || x != x ? x : a⟧;", "x < a ? x : a",
             "A minimum over the ranks loses a not-a-number.",

@@ -1,9 +1,11 @@
-//===- Json.cpp - The only reader that sees nlohmann_json -------------===//
+//===- Json.cpp - Reading JSON with errors that name the place ------------===//
 
 #include "spmd/Runtime/Core/Json.h"
+#include "JsonTree.h"
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,8 +13,6 @@
 
 using namespace spmd::runtime;
 using Json = nlohmann::json;
-
-static const Json *nodeOf(const void *node) { return static_cast<const Json *>(node); }
 
 /// Readers follow nested values by recursion; our formats nest about ten levels.
 static constexpr int kMaxNesting = 100;
@@ -44,88 +44,128 @@ JsonDocument::JsonDocument(std::string name, std::string_view text) : name(std::
                              std::to_string(kMaxNesting) + " levels deep");
     return;
   }
-  try {
-    tree = std::make_shared<Json>(Json::parse(text.begin(), text.end()));
-  } catch (const Json::exception &problem) {
-    // The library's text holds line and column; its prefix is noise.
-    std::string message = problem.what();
-    if (size_t end = message.find("] "); end != std::string::npos)
-      message = message.substr(end + 2);
-    error = Status::badInput(this->name + ": not valid JSON: " + message);
-  }
+  std::string problem;
+  tree = JsonTree::parse(text, problem);
+  if (!tree)
+    error = Status::badInput(this->name + ": not valid JSON: " + problem);
 }
 
 JsonDocument::~JsonDocument() = default;
 
-JsonValue JsonDocument::root() { return {this, tree.get(), ""}; }
+JsonValue JsonDocument::root() { return {this, tree ? tree->root() : nullptr}; }
+
+void JsonDocument::fail(const std::string &pointer, const std::string &message) {
+  if (error.ok())
+    error = Status::badInput(name + ": " + (pointer.empty() ? "/" : pointer) + ": " + message);
+}
+
+std::string JsonValue::location() const { return node ? node->pointer() : ""; }
 
 void JsonValue::fail(const std::string &message) const {
   if (document->error.ok())
-    document->error = Status::badInput(document->name + ": " + (pointer.empty() ? "/" : pointer) + ": " + message);
+    document->fail(location(), message);
 }
 
-/// A key as part of a JSON pointer (RFC 6901).
-static std::string escapeKey(const std::string &key) {
-  std::string text;
-  for (char c : key)
-    text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return text;
+static bool isStructured(const JsonNode &node) {
+  return node.kind == JsonNode::Kind::Array || node.kind == JsonNode::Kind::Object;
+}
+
+static bool isNumber(const JsonNode &node) {
+  return node.kind == JsonNode::Kind::Signed || node.kind == JsonNode::Kind::Unsigned ||
+         node.kind == JsonNode::Kind::Real;
+}
+
+static const char *typeName(const JsonNode &node) {
+  switch (node.kind) {
+  case JsonNode::Kind::Null:
+    return "null";
+  case JsonNode::Kind::Bool:
+    return "boolean";
+  case JsonNode::Kind::String:
+    return "string";
+  case JsonNode::Kind::Array:
+    return "array";
+  case JsonNode::Kind::Object:
+    return "object";
+  default:
+    return "number";
+  }
+}
+
+/// A value that is no array or object, as JSON.
+static std::string dumpScalar(const JsonNode &node) {
+  switch (node.kind) {
+  case JsonNode::Kind::Bool:
+    return node.boolean ? "true" : "false";
+  case JsonNode::Kind::Signed:
+    return std::to_string(node.integer);
+  case JsonNode::Kind::Unsigned:
+    return std::to_string(node.number);
+  case JsonNode::Kind::Real:
+    return Json(node.real).dump();
+  case JsonNode::Kind::String:
+    return quoteJson(node.string());
+  default:
+    return "null";
+  }
 }
 
 JsonValue JsonValue::operator[](const char *key) const {
-  JsonValue member(document, nullptr, pointer + "/" + escapeKey(key));
   if (!node)
-    return member;
-  if (!nodeOf(node)->is_object()) {
-    fail(std::string("expected an object, found ") + nodeOf(node)->type_name());
-    return member;
+    return *this;
+  if (node->kind != JsonNode::Kind::Object) {
+    fail(std::string("expected an object, found ") + typeName(*node));
+    return {document, nullptr};
   }
-  auto found = nodeOf(node)->find(key);
-  if (found == nodeOf(node)->end())
-    member.fail("is missing");
-  else
-    member.node = &*found;
-  return member;
+  const JsonNode *member = node->find(key);
+  if (!member && document->error.ok())
+    document->fail(location() + "/" + key, "is missing");
+  return {document, member};
 }
 
 bool JsonValue::has(const char *key) const {
-  if (!node || !nodeOf(node)->is_object())
-    return false;
-  auto found = nodeOf(node)->find(key);
-  return found != nodeOf(node)->end() && !found->is_null();
+  const JsonNode *member = node && node->kind == JsonNode::Kind::Object ? node->find(key) : nullptr;
+  return member && member->kind != JsonNode::Kind::Null;
 }
 
-bool JsonValue::isNull() const { return !node || nodeOf(node)->is_null(); }
+bool JsonValue::isNull() const { return !node || node->kind == JsonNode::Kind::Null; }
 
 JsonValue::Kind JsonValue::kind() const {
-  if (isNull())
+  if (!node)
     return Kind::Null;
-  const Json &json = *nodeOf(node);
-  if (json.is_boolean())
+  switch (node->kind) {
+  case JsonNode::Kind::Null:
+    return Kind::Null;
+  case JsonNode::Kind::Bool:
     return Kind::Bool;
-  if (json.is_number_integer())
+  case JsonNode::Kind::Signed:
+  case JsonNode::Kind::Unsigned:
     return Kind::Integer;
-  if (json.is_number())
+  case JsonNode::Kind::Real:
     return Kind::Real;
-  if (json.is_string())
+  case JsonNode::Kind::String:
     return Kind::String;
-  return json.is_array() ? Kind::Array : Kind::Object;
+  case JsonNode::Kind::Array:
+    return Kind::Array;
+  case JsonNode::Kind::Object:
+    return Kind::Object;
+  }
+  return Kind::Null;
 }
 
-static void expected(const JsonValue &value, const Json *node, const char *what) {
-  value.fail(std::string("expected ") + what + ", found " + (node->is_structured() ? node->type_name() : node->dump()));
+static void expected(const JsonValue &value, const JsonNode &node, const char *what) {
+  value.fail(std::string("expected ") + what + ", found " + (isStructured(node) ? typeName(node) : dumpScalar(node)));
 }
 
 int64_t JsonValue::asInt() const {
   if (!node)
     return 0;
-  const Json *json = nodeOf(node);
-  if (!json->is_number_integer() ||
-      (json->is_number_unsigned() && json->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))) {
-    expected(*this, json, "an integer");
-    return 0;
-  }
-  return json->get<int64_t>();
+  if (node->kind == JsonNode::Kind::Signed)
+    return node->integer;
+  if (node->kind == JsonNode::Kind::Unsigned && node->number <= static_cast<uint64_t>(INT64_MAX))
+    return static_cast<int64_t>(node->number);
+  expected(*this, *node, "an integer");
+  return 0;
 }
 
 int64_t JsonValue::asSize() const {
@@ -140,31 +180,33 @@ int64_t JsonValue::asSize() const {
 double JsonValue::asDouble() const {
   if (!node)
     return 0;
-  if (!nodeOf(node)->is_number()) {
-    expected(*this, nodeOf(node), "a number");
+  if (!isNumber(*node)) {
+    expected(*this, *node, "a number");
     return 0;
   }
-  return nodeOf(node)->get<double>();
+  return node->kind == JsonNode::Kind::Real     ? node->real
+         : node->kind == JsonNode::Kind::Signed ? static_cast<double>(node->integer)
+                                                : static_cast<double>(node->number);
 }
 
 bool JsonValue::asBool() const {
   if (!node)
     return false;
-  if (!nodeOf(node)->is_boolean()) {
-    expected(*this, nodeOf(node), "true or false");
+  if (node->kind != JsonNode::Kind::Bool) {
+    expected(*this, *node, "true or false");
     return false;
   }
-  return nodeOf(node)->get<bool>();
+  return node->boolean;
 }
 
 std::string JsonValue::asString() const {
   if (!node)
     return {};
-  if (!nodeOf(node)->is_string()) {
-    expected(*this, nodeOf(node), "a string");
+  if (node->kind != JsonNode::Kind::String) {
+    expected(*this, *node, "a string");
     return {};
   }
-  return nodeOf(node)->get<std::string>();
+  return std::string(node->string());
 }
 
 DType JsonValue::asDType() const {
@@ -178,20 +220,19 @@ DType JsonValue::asDType() const {
 void JsonValue::forEach(const std::function<void(JsonValue)> &visit) const {
   if (!node)
     return;
-  if (!nodeOf(node)->is_array())
-    return expected(*this, nodeOf(node), "an array");
-  size_t index = 0;
-  for (const Json &element : *nodeOf(node))
-    visit({document, &element, pointer + "/" + std::to_string(index++)});
+  if (node->kind != JsonNode::Kind::Array)
+    return expected(*this, *node, "an array");
+  for (size_t i = 0; i < node->size; ++i)
+    visit({document, &node->elements[i]});
 }
 
 void JsonValue::forEachMember(const std::function<void(const std::string &, JsonValue)> &visit) const {
   if (!node)
     return;
-  if (!nodeOf(node)->is_object())
-    return expected(*this, nodeOf(node), "an object");
-  for (auto &[key, member] : nodeOf(node)->items())
-    visit(key, {document, &member, pointer + "/" + escapeKey(key)});
+  if (node->kind != JsonNode::Kind::Object)
+    return expected(*this, *node, "an object");
+  for (size_t i = 0; i < node->size; ++i)
+    visit(std::string(node->members[i].key), {document, &node->members[i].value});
 }
 
 std::vector<int64_t> JsonValue::asInts() const {
@@ -212,8 +253,20 @@ std::vector<std::string> JsonValue::asStrings() const {
   return values;
 }
 
-std::string spmd::runtime::quoteJson(const std::string &text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+void spmd::runtime::appendQuotedJson(std::string &json, std::string_view text) {
+  // As most are: nothing to escape.
+  bool isPlain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  if (isPlain)
+    json.append(1, '"').append(text).append(1, '"');
+  else
+    json += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string spmd::runtime::quoteJson(std::string_view text) {
+  std::string json;
+  appendQuotedJson(json, text);
+  return json;
 }
 
 Expected<std::string> spmd::runtime::readFile(const std::string &path) {

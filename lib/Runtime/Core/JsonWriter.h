@@ -68,7 +68,8 @@ private:
   void startMember(const char *key) {
     text += hasMember ? "," : "";
     text += depth == 0 ? "\n" : "";
-    text += quoteJson(key) + (depth == 0 ? ": " : ":");
+    appendQuotedJson(text, key);
+    text += depth == 0 ? ": " : ":";
     hasMember = true;
   }
 
@@ -81,8 +82,8 @@ private:
     text += '}';
   }
 
-  void writeValue(const std::string &value) { text += quoteJson(value); }
-  void writeValue(const char *value) { text += quoteJson(value); }
+  void writeValue(const std::string &value) { appendQuotedJson(text, value); }
+  void writeValue(const char *value) { appendQuotedJson(text, value); }
   void writeValue(DType value) { writeValue(nameOf(value)); }
   void writeValue(bool value) { text += value ? "true" : "false"; }
   /// With as many digits as tell every double from its neighbours.

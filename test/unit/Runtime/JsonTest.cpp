@@ -64,7 +64,60 @@ TEST(Json, NestingIsBounded) {
   EXPECT_TRUE(JsonDocument("file", "[\"\\\"" + std::string(1000, '[') + "\"]").status().ok());
 }
 
+TEST(Json, KeysAreSortedAndTheLastOfEqualOnesCounts) {
+  JsonDocument document("file", R"({"b": 1, "a": {"x": [], "": "y"}, "b": [-2, true, null, 2.5], "ab": 3})");
+  std::string members;
+  document.root().forEachMember([&](const std::string &key, JsonValue value) {
+    members += key + (value.kind() == JsonValue::Kind::Array ? "[] " : " ") + value.location() + ",";
+  });
+  EXPECT_EQ(members, "a /a,ab /ab,b[] /b,");
+  EXPECT_EQ(document.root()["a"][""].location(), "/a/");
+  EXPECT_EQ(document.root()["a"]["x"].asInts().size(), 0u);
+  std::vector<JsonValue> elements;
+  document.root()["b"].forEach([&](JsonValue element) { elements.push_back(element); });
+  ASSERT_EQ(elements.size(), 4u);
+  EXPECT_EQ(elements[0].asInt(), -2);
+  EXPECT_TRUE(elements[1].asBool());
+  EXPECT_TRUE(elements[2].isNull());
+  EXPECT_EQ(elements[3].asDouble(), 2.5);
+  EXPECT_EQ(elements[3].location(), "/b/3");
+  EXPECT_TRUE(document.status().ok());
+}
+
+TEST(Json, TellsNumbersOfEverySizeApart) {
+  JsonDocument document("file", "[9223372036854775807, -9223372036854775808, 18446744073709551615, 1e3, 0]");
+  std::vector<JsonValue> elements;
+  document.root().forEach([&](JsonValue element) { elements.push_back(element); });
+  EXPECT_EQ(elements[0].asInt(), INT64_MAX);
+  EXPECT_EQ(elements[1].asInt(), INT64_MIN);
+  EXPECT_EQ(elements[2].asDouble(), 18446744073709551615.0);
+  EXPECT_EQ(elements[1].asDouble(), -9223372036854775808.0);
+  EXPECT_EQ(elements[2].kind(), JsonValue::Kind::Integer);
+  EXPECT_EQ(elements[3].kind(), JsonValue::Kind::Real);
+  EXPECT_TRUE(document.status().ok());
+  expectContains(errorOf("1e999", [](JsonValue root) { root.asDouble(); }), "not valid JSON: number overflow");
+}
+
+TEST(Json, ReadsDocumentsThatFillManyBlocks) {
+  std::string text = "[";
+  for (int i = 0; i < 50000; ++i)
+    text += "{\"number\":" + std::to_string(i) + ",\"name\":\"n" + std::to_string(i) + "\"},";
+  JsonDocument document("file", text + "\"" + std::string(3 << 20, 'x') + "\"]");
+  int64_t i = 0, sum = 0;
+  document.root().forEach([&](JsonValue element) {
+    if (element.kind() == JsonValue::Kind::String) {
+      EXPECT_EQ(element.asString().size(), size_t(3) << 20);
+      return;
+    }
+    sum += element["number"].asInt();
+    EXPECT_EQ(element["name"].asString(), "n" + std::to_string(i++));
+  });
+  EXPECT_EQ(sum, int64_t(50000) * 49999 / 2);
+  EXPECT_TRUE(document.status().ok());
+}
+
 TEST(Json, Quotes) {
+  EXPECT_EQ(quoteJson("plain ~ \x7f"), "\"plain ~ \x7f\"");
   EXPECT_EQ(quoteJson("a\"b\n"), R"("a\"b\n")");
   EXPECT_EQ(quoteJson("\xff"), "\"\xef\xbf\xbd\"");
 }

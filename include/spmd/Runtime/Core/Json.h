@@ -23,6 +23,8 @@
 namespace spmd::runtime {
 
 class JsonDocument;
+class JsonTree;
+struct JsonNode;
 
 /// One value of a document, and where it is. Valid as long as the document.
 class JsonValue {
@@ -56,19 +58,17 @@ public:
   void forEachMember(const std::function<void(const std::string &, JsonValue)> &visit) const;
 
   /// The JSON pointer of this place: "/nodes/3/args".
-  const std::string &location() const { return pointer; }
+  std::string location() const;
 
   /// Records an error at this place: "file: /pointer: message".
   void fail(const std::string &message) const;
 
 private:
   friend class JsonDocument;
-  JsonValue(JsonDocument *document, const void *node, std::string pointer)
-      : document(document), node(node), pointer(std::move(pointer)) {}
+  JsonValue(JsonDocument *document, const JsonNode *node) : document(document), node(node) {}
 
   JsonDocument *document;
-  const void *node; ///< nlohmann::json, or null after an error
-  std::string pointer;
+  const JsonNode *node; ///< null after an error
 };
 
 class JsonDocument {
@@ -86,14 +86,20 @@ public:
 
 private:
   friend class JsonValue;
+  /// Records an error at `pointer`, if it is the first.
+  void fail(const std::string &pointer, const std::string &message);
+
   std::string name;
-  std::shared_ptr<void> tree;
+  std::unique_ptr<JsonTree> tree;
   Status error;
 };
 
 /// `text` as a JSON string with its quotes; bytes that are not UTF-8 are
 /// replaced.
-std::string quoteJson(const std::string &text);
+std::string quoteJson(std::string_view text);
+
+/// The same behind what `json` is already.
+void appendQuotedJson(std::string &json, std::string_view text);
 
 /// The content of a file.
 Expected<std::string> readFile(const std::string &path);
