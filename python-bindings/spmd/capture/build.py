@@ -21,8 +21,8 @@ from .errors import CaptureError, Frame, error_at
 from .fakes import Input
 from .grown_lists import Grown
 from .held import named_modules, whole
+from .iterations import Repeat, of_iteration
 from .masters import MASTER, wanted_masters
-from .microbatches import Repetition, of_iteration
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, VERSION, StepPackage
@@ -35,8 +35,8 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     values, stacks = Values(), _Stacks(call)
     inputs = [_input(values.define(own), i, batch_dims) for i, own in traced.inputs]
     recorded = list(filter(_is_recorded, traced.graph.nodes))
-    inside = [[node for node in one.nodes if node in present] for present in [set(recorded)] for one in traced.repetitions]
-    ends = {own[-1]: (one, len(own)) for one, own in zip(traced.repetitions, inside)}
+    inside = [[node for node in one.nodes if node in present] for present in [set(recorded)] for one in traced.repeats]
+    ends = {own[-1]: (one, len(own)) for one, own in zip(traced.repeats, inside)}
     nodes, repeats = [], []
     for node in recorded:
         nodes.append(node_record(node, values, stacks.index))
@@ -96,14 +96,14 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))
 
 
-def _repeat(repetition: Repetition, length: int, end: int, values: Values) -> dict[str, Any]:
+def _repeat(repeat: Repeat, length: int, end: int, values: Values) -> dict[str, Any]:
     """An entry of "repeats", of `length` nodes up to number `end`."""
-    each = [{"value": values.of(node), "of": [values.define([nodes[n]] if n in nodes else []) for n in range(repetition.count)]}
-            for node, nodes in repetition.each.items()]
-    return {"begin": end - length, "end": end, "count": repetition.count,
-            "fed": [{"value": values.of(node), "of": list(map(values.of, nodes))} for node, nodes in repetition.fed],
-            "carried": [{"value": values.of(node), "next": values.of(after)} for node, after in repetition.carried],
-            **({"each": each} if each else {}), **({"streams": repetition.streams} if repetition.streams else {})}
+    each = [{"value": values.of(node), "of": [values.define([nodes[n]] if n in nodes else []) for n in range(repeat.count)]}
+            for node, nodes in repeat.each.items()]
+    return {"begin": end - length, "end": end, "count": repeat.count,
+            "fed": [{"value": values.of(node), "of": list(map(values.of, nodes))} for node, nodes in repeat.fed],
+            "carried": [{"value": values.of(node), "next": values.of(after)} for node, after in repeat.carried],
+            **({"each": each} if each else {}), **({"streams": repeat.streams} if repeat.streams else {})}
 
 
 def _is_recorded(node: torch.fx.Node) -> bool:

@@ -6,7 +6,7 @@ place: the same function of the same numbers, and of tensors that stand to the i
 the same calls of it or of the iteration before, the very same tensors, or others of the same form that were there before
 the loop. Then nothing is traced: the call gives stand-ins of the form of the earlier results. Whatever Python does
 between the calls, it does. When an iteration goes another way, the loop is over, and the graph has its iteration once, with
-a note of how often it runs and of what it runs on (Repetition). What an earlier iteration gave has a node of its own where
+a note of how often it runs and of what it runs on (Repeat). What an earlier iteration gave has a node of its own where
 it is used behind the loop.
 
 What a traced iteration does is a function of what its calls are given only if the operators in it are; if all of them come
@@ -17,8 +17,6 @@ elsewhere: the step is then traced again, each of its iterations (CannotRepeat).
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import operator
 import unittest.mock
 from typing import Any, Callable, Iterable, Iterator, NoReturn, Sequence
 
@@ -30,119 +28,20 @@ from torch.nn.modules import module as nn_module
 from torch.overrides import TorchFunctionMode
 
 from .draws import Draws
+from .iterations import Call, Inner, Past, Repeat, Repeated, Traced, Way, between, is_view, of_iteration
 from .known_values import KnownValues
 from .memory import memory_of
-from .repeats import Repeats, tensors_in
+from .operator_forms import OperatorForms, tensors_in
+from .torch_calls import COUNT_FROM_MEMORY, FIRST_ARGUMENT, TELL_OF_FORM, asks_of_gradients, describe, form_of, replaced, sequence, \
+    surroundings
 
-_CPU = "cpu"
-_CONSTANTS = {bool, int, str, type(None), torch.dtype, torch.device, torch.memory_format, torch.layout, type(Ellipsis)}
-_SEQUENCES = {tuple, list, torch.Size}
 _BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
 _SET_GRAD = torch._C._set_grad_enabled
 _WITHOUT_GRADIENT = (torch.ops.aten.detach.default, torch.ops.aten._local_scalar_dense.default)
-_STRIDED = ("as_strided", "as_strided_")  # counts from the beginning of memory, which is another one in each iteration
-# What they tell of a tensor follows from its form.
-_TELL_OF_FORM = {torch.Tensor.size, torch.Tensor.dim, torch.Tensor.ndimension, torch.Tensor.numel, torch.Tensor.nelement,
-                 torch.Tensor.stride, torch.Tensor.is_floating_point, torch.Tensor.is_complex, torch.Tensor.is_contiguous,
-                 torch.Tensor.element_size, torch.Tensor.__len__, torch.numel, torch.is_floating_point, torch.is_complex,
-                 *(getattr(torch.Tensor, name).__get__ for name in (
-                     "shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_sparse", "is_cuda", "is_meta",
-                     "is_quantized", "is_nested", "is_cpu", "itemsize", "nbytes"))}
-_MOST_UNLIKE = 0.05  # of the calls of two iterations, for a third to be taken as one that comes again
 
 
 class CannotRepeat(Exception):
     """The step does something with a stand-in; it has to be traced without any."""
-
-
-@dataclasses.dataclass
-class Repetition:
-    """`nodes` of the graph, in order, run `count` times, and draw `streams` times in each. In the k-th time each node that is
-    `fed` stands for the k-th of its list, of which it is the first itself, and each one that is `carried` for what the other
-    one was the time before. `each`: nodes behind the loop for what a node of it was in one iteration, by that number."""
-
-    nodes: list[torch.fx.Node]
-    count: int
-    streams: int
-    fed: list[tuple[torch.fx.Node, list[torch.fx.Node]]]
-    carried: list[tuple[torch.fx.Node, torch.fx.Node]]
-    each: dict[torch.fx.Node, dict[int, torch.fx.Node]] = dataclasses.field(default_factory=dict)
-
-
-def of_iteration(value: Any, iteration: int) -> Any:
-    """The target of nodes that stand for what another one was in an earlier iteration."""
-    raise NotImplementedError("only a compiled step has iterations")
-
-
-@dataclasses.dataclass(frozen=True)
-class _Inner:
-    """A tensor of an iteration: what its call number `call` gave, number `result` of that."""
-
-    call: int
-    result: int
-
-
-@dataclasses.dataclass
-class _Call:
-    """A call of one of PyTorch's functions that was traced. `places`: of the tensors that it was given, None: they are from
-    outside of the iteration. `made`: the tensors that it gave, and what these are in `results`: new, the argument of that
-    number, None where there is none. `kind`: the type of the sequence that they were in, None for a tensor alone."""
-
-    key: tuple
-    func: Callable
-    args: tuple
-    kwargs: dict[str, Any]
-    tensors: list[torch.Tensor]
-    places: list[_Inner | None]
-    before: torch.fx.Node  # the graph's last node before it, and behind it
-    end: torch.fx.Node | None = None
-    results: list[_Inner | int | None] = dataclasses.field(default_factory=list)
-    made: list[torch.Tensor | None] = dataclasses.field(default_factory=list)
-    kind: type | None = None
-    fact: Any = None
-    streams: int = 0  # that it drew from
-    hoisted: bool = False  # what it gives is other in each iteration, and made before the loop
-
-    def nodes(self) -> list[torch.fx.Node]:
-        return _between(self.before, self.end)
-
-
-@dataclasses.dataclass
-class _Traced:
-    """An iteration that was traced. `plain`: it may come again. `made`: its tensors, by id; `written`: what operators wrote to."""
-
-    before: torch.fx.Node
-    gradients: dict[int, int]
-    questions: int  # that were asked of known values before
-    calls: list[_Call] = dataclasses.field(default_factory=list)
-    made: dict[int, _Inner] = dataclasses.field(default_factory=dict)
-    written: list[torch.Tensor] = dataclasses.field(default_factory=list)
-    plain: bool = True
-
-    def looks_like(self, other: _Traced) -> bool:
-        differ = sum(a.key != b.key for a, b in zip(self.calls, other.calls))
-        return len(self.calls) == len(other.calls) and differ <= 1 + _MOST_UNLIKE * len(self.calls)
-
-
-@dataclasses.dataclass
-class _Repeated:
-    """An iteration that is compared with a traced one. `calls`: each with its arguments, and the tensors that it gave;
-    `made`: these, by id; `outside`: the tensors from outside, by the number of the call and of its argument."""
-
-    calls: list[tuple[_Call, tuple, dict[str, Any], list[torch.Tensor | None]]] = dataclasses.field(default_factory=list)
-    made: dict[int, _Inner] = dataclasses.field(default_factory=dict)
-    outside: dict[tuple[int, int], torch.Tensor] = dataclasses.field(default_factory=dict)
-    cuts: dict[_Inner, torch.Tensor] = dataclasses.field(default_factory=dict)
-    cut_nodes: list[torch.fx.Node] = dataclasses.field(default_factory=list)
-
-
-@dataclasses.dataclass
-class _Past:
-    """What a tensor of an earlier iteration is: node `node` of `repetition`, in iteration `iteration`."""
-
-    repetition: Repetition
-    node: torch.fx.Node
-    iteration: int
 
 
 class _Unlike(Exception):
@@ -153,28 +52,28 @@ class Microbatches(TorchFunctionMode):
     """Those of one trace. `parameters` are fakes; `draws` has their random numbers; within `stamped_as` operators
     come from where nodes did. What iterations that are not traced write to is not `known` any more."""
 
-    def __init__(self, parameters: Sequence[torch.Tensor], modules: Iterable[torch.nn.Module], repeats: Repeats,
+    def __init__(self, parameters: Sequence[torch.Tensor], modules: Iterable[torch.nn.Module], forms: OperatorForms,
                  draws: Draws, known: KnownValues,
                  stamped_as: Callable[[list[torch.fx.Node]], contextlib.AbstractContextManager], may_repeat: bool):
         super().__init__()
         self._parameters, self._numbers = parameters, set(map(id, parameters))
-        self._repeats, self._draws, self._known, self._stamped_as = repeats, draws, known, stamped_as
+        self._forms, self._draws, self._known, self._stamped_as = forms, draws, known, stamped_as
         self._may = may_repeat and not any(map(_has_hooks, (*modules, *parameters, nn_module)))
         self._tracer: Any = None
         self._set_item: Any = None  # the function that it is while the step runs
         self._inside = False  # a call that is traced
-        self._last: _Traced | None = None
-        self._now: _Traced | None = None
-        self._like: _Traced | None = None  # the one that others are compared with
-        self._before: dict[int, _Inner] = {}  # what the iteration before has made
-        self._repeated: list[_Repeated] = []
-        self._open = _Repeated()  # the one that runs
-        self._carried: dict[tuple[int, int], _Inner] = {}
+        self._last: Traced | None = None
+        self._now: Traced | None = None
+        self._like: Traced | None = None  # the one that others are compared with
+        self._before: dict[int, Inner] = {}  # what the iteration before has made
+        self._repeated: list[Repeated] = []
+        self._open = Repeated()  # the one that runs
+        self._carried: dict[tuple[int, int], Inner] = {}
         self._stand_ins: dict[int, torch.Tensor] = {}  # that have no node; kept alive, so that ids stay theirs
-        self._past: dict[int, _Past] = {}  # of those that a loop which is over has given
+        self._past: dict[int, Past] = {}  # of those that a loop which is over has given
         self._unwritten: dict[int, torch.Tensor] = {}  # by memory: those of which a graph does not see what shares it
         self._detached: dict[int, torch.Tensor] = {}  # those with a node, and a gradient that autograd cannot follow
-        self.repetitions: list[Repetition] = []
+        self.repeats: list[Repeat] = []
         self.used = False  # a call has given stand-ins
         self._is_cut_off = False  # what a backward() would have to go through is among `_detached`
         self._failed = False
@@ -211,9 +110,9 @@ class Microbatches(TorchFunctionMode):
         past = self._past.get(id(value))
         if past is None:
             return False
-        nodes = past.repetition.each.setdefault(past.node, {})
+        nodes = past.repeat.each.setdefault(past.node, {})
         if past.iteration not in nodes:
-            with self._tracer.graph.inserting_after(past.repetition.nodes[-1]):
+            with self._tracer.graph.inserting_after(past.repeat.nodes[-1]):
                 nodes[past.iteration] = self._tracer.graph.call_function(of_iteration, (past.node, past.iteration))
             nodes[past.iteration].meta.update(past.node.meta)
         self._set_node(value, nodes[past.iteration])
@@ -264,7 +163,7 @@ class Microbatches(TorchFunctionMode):
                 return self._compare(func, args, kwargs)
             except _Unlike:
                 self._end()
-        if self.used and args and id(args[0]) in self._detached and (func is _BACKWARD or _asks_of_gradients(func)):
+        if self.used and args and id(args[0]) in self._detached and (func is _BACKWARD or asks_of_gradients(func)):
             self._fail()
         result = func(*args, **kwargs) if self._now is None else self._trace(func, args, kwargs)
         if func is _BACKWARD:
@@ -278,9 +177,9 @@ class Microbatches(TorchFunctionMode):
                 and now.questions == self._known.questions:
             self._last = now
             if last is not None and now.looks_like(last):
-                self._like, self._before, self._repeated, self._open, self._carried = now, now.made, [], _Repeated(), {}
+                self._like, self._before, self._repeated, self._open, self._carried = now, now.made, [], Repeated(), {}
                 return
-        self._now = _Traced(self._end_of_graph(), self._gradients(), self._known.questions)
+        self._now = Traced(self._end_of_graph(), self._gradients(), self._known.questions)
 
     def _gradients(self) -> dict[int, int]:
         return {id(p): id(p.grad) for p in self._parameters if p.grad is not None}
@@ -301,12 +200,12 @@ class Microbatches(TorchFunctionMode):
 
     def _trace(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call that is traced, and remembered."""
-        now, tensors, key = self._now, [], [func, *_surroundings()]
-        if not now.plain or getattr(func, "__name__", "") in _STRIDED or not _describe((args, kwargs), key, tensors) \
+        now, tensors, key = self._now, [], [func, *surroundings()]
+        if not now.plain or getattr(func, "__name__", "") in COUNT_FROM_MEMORY or not describe((args, kwargs), key, tensors) \
                 or not self._may_repeat(func, tensors):
             now.plain = False
             return func(*args, **kwargs)
-        call = _Call(tuple(key), func, args, kwargs, tensors, [now.made.get(id(t)) for t in tensors], self._end_of_graph())
+        call = Call(tuple(key), func, args, kwargs, tensors, [now.made.get(id(t)) for t in tensors], self._end_of_graph())
         self._inside, streams = True, self._draws.streams
         try:
             result = func(*args, **kwargs)
@@ -321,12 +220,12 @@ class Microbatches(TorchFunctionMode):
         now.calls.append(call)
         return result
 
-    def _note_results(self, call: _Call, result: Any) -> bool:
+    def _note_results(self, call: Call, result: Any) -> bool:
         """Whether nothing is among them that may be another thing in another iteration."""
         made = tensors_in((result,), {})
         if not made:
             call.fact = result
-            return call.func in _TELL_OF_FORM and _describe((result,), [], []) \
+            return call.func in TELL_OF_FORM and describe((result,), [], []) \
                 or result is None and call.func in (_BACKWARD, _SET_GRAD, self._set_item)
         call.kind = None if result is made[0] else type(result)
         call.made = made if call.kind is None else list(result)
@@ -337,7 +236,7 @@ class Microbatches(TorchFunctionMode):
             elif self._node_of(tensor) not in nodes or id(tensor) in self._now.made or tensor.is_complex():
                 return False
             else:
-                call.results.append(_Inner(len(self._now.calls), number))
+                call.results.append(Inner(len(self._now.calls), number))
                 self._now.made[id(tensor)] = call.results[-1]
         return True
 
@@ -345,8 +244,8 @@ class Microbatches(TorchFunctionMode):
 
     def _compare(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """What a call gives if it is the one in its place."""
-        number, tensors, key = len(self._open.calls), [], [func, *_surroundings()]
-        if number == len(self._like.calls) or func != self._like.calls[number].func or not _describe((args, kwargs), key, tensors):
+        number, tensors, key = len(self._open.calls), [], [func, *surroundings()]
+        if number == len(self._like.calls) or func != self._like.calls[number].func or not describe((args, kwargs), key, tensors):
             raise _Unlike
         call = self._like.calls[number]
         if len(tensors) != len(call.tensors):
@@ -359,14 +258,14 @@ class Microbatches(TorchFunctionMode):
             func(*args, **kwargs)
         made: list[torch.Tensor | None] = []
         for result, like in zip(call.results, call.made):
-            made.append(self._stand_in(result, like) if isinstance(result, _Inner) else None if result is None else tensors[result])
+            made.append(self._stand_in(result, like) if isinstance(result, Inner) else None if result is None else tensors[result])
         self._draws.streams += call.streams
         self._open.calls.append((call, args, kwargs, made))
         if func is _BACKWARD:
             self._end_of_repeated()
-        return call.fact if not made else made[0] if call.kind is None else _sequence(call.kind, made)
+        return call.fact if not made else made[0] if call.kind is None else sequence(call.kind, made)
 
-    def _compare_tensor(self, call: _Call, slot: tuple[int, int], tensor: torch.Tensor) -> None:
+    def _compare_tensor(self, call: Call, slot: tuple[int, int], tensor: torch.Tensor) -> None:
         place, known, carried = call.places[slot[1]], call.tensors[slot[1]], self._carried.get(slot)
         if place is not None:
             if self._open.made.get(id(tensor)) != place:
@@ -375,10 +274,10 @@ class Microbatches(TorchFunctionMode):
             self._open.outside[slot] = tensor
         elif (before := self._before.get(id(tensor))) is not None:
             is_first = carried is None and not self._repeated
-            if carried != before and not is_first or _form_of(tensor) != _form_of(known) or id(known) in self._numbers:
+            if carried != before and not is_first or form_of(tensor) != form_of(known) or id(known) in self._numbers:
                 raise _Unlike
             self._carried[slot] = before
-        elif carried is not None or not self._is_outside(tensor) or _form_of(tensor) != _form_of(known) or id(known) in self._numbers:
+        elif carried is not None or not self._is_outside(tensor) or form_of(tensor) != form_of(known) or id(known) in self._numbers:
             raise _Unlike
         else:
             self._open.outside[slot] = tensor
@@ -388,16 +287,16 @@ class Microbatches(TorchFunctionMode):
         return not tensor.requires_grad and not any(id(tensor) in made for made in (
             self._stand_ins, self._before, self._like.made, self._open.made, self._numbers)) and self._node_of(tensor) is not None
 
-    def _stand_in(self, place: _Inner, like: torch.Tensor) -> torch.Tensor:
+    def _stand_in(self, place: Inner, like: torch.Tensor) -> torch.Tensor:
         self.used = True
-        made = self._repeats.stand_in(like)
+        made = self._forms.stand_in(like)
         self._stand_ins[id(made)] = made
         self._open.made[id(made)] = place
         return made
 
-    def _cut(self, call: _Call, args: tuple, kwargs: dict[str, Any], tensors: list[torch.Tensor], key: tuple) -> Any:
+    def _cut(self, call: Call, args: tuple, kwargs: dict[str, Any], tensors: list[torch.Tensor], key: tuple) -> Any:
         """`xs[i]`: views of tensors from outside, with other numbers in each iteration."""
-        if not self._is_cut(call, tensors) or key[:_FIRST_ARGUMENT] != call.key[:_FIRST_ARGUMENT]:
+        if not self._is_cut(call, tensors) or key[:FIRST_ARGUMENT] != call.key[:FIRST_ARGUMENT]:
             raise _Unlike
         result, made = self._hoist(call, args, kwargs)
         self._open.made.update(zip(map(id, made), call.results))
@@ -405,32 +304,32 @@ class Microbatches(TorchFunctionMode):
         self._open.calls.append((call, args, kwargs, made))
         return result
 
-    def _is_cut(self, call: _Call, tensors: list[torch.Tensor]) -> bool:
+    def _is_cut(self, call: Call, tensors: list[torch.Tensor]) -> bool:
         """Nothing but views of tensors from outside, in each iteration."""
         nodes = call.nodes()
-        return bool(nodes) and all(map(_is_view, nodes)) and all(isinstance(result, _Inner) for result in call.results) \
+        return bool(nodes) and all(map(is_view, nodes)) and all(isinstance(result, Inner) for result in call.results) \
             and (call.hoisted or not self._repeated) and all(
                 self._is_outside(tensor) if place is None else
                 self._open.made.get(id(tensor)) == place and self._is_hoisted(self._open.calls[place.call])
                 for tensor, place in zip(tensors, call.places))
 
-    def _is_hoisted(self, done: tuple[_Call, tuple, dict[str, Any], list[torch.Tensor | None]]) -> bool:
+    def _is_hoisted(self, done: tuple[Call, tuple, dict[str, Any], list[torch.Tensor | None]]) -> bool:
         """Whether an earlier call of this iteration is made before the loop, or is now."""
         call, args, kwargs, stand_ins = done
         tensors: list[torch.Tensor] = []
-        if call.hoisted or not (_describe((args, kwargs), [], tensors) and self._is_cut(call, tensors)):
+        if call.hoisted or not (describe((args, kwargs), [], tensors) and self._is_cut(call, tensors)):
             return call.hoisted
         for stand_in, tensor in zip(stand_ins, self._hoist(call, args, kwargs)[1]):
             self._give_node(stand_in, tensor)
         self._open.cuts.update(zip(call.results, stand_ins))
         return True
 
-    def _hoist(self, call: _Call, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[torch.Tensor]]:
+    def _hoist(self, call: Call, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[torch.Tensor]]:
         """Traces a call that is made before the loop; what it gives, and the tensors in it."""
         before = self._end_of_graph()
         result = call.func(*args, **kwargs)
-        made, nodes = [result] if call.kind is None else list(result), _between(before, self._end_of_graph())
-        if list(map(_form_of, made)) != list(map(_form_of, call.made)) or [n.target for n in nodes] != [n.target for n in call.nodes()]:
+        made, nodes = [result] if call.kind is None else list(result), between(before, self._end_of_graph())
+        if list(map(form_of, made)) != list(map(form_of, call.made)) or [n.target for n in nodes] != [n.target for n in call.nodes()]:
             self._fail()
         call.hoisted = True
         self._open.cut_nodes += nodes
@@ -440,7 +339,7 @@ class Microbatches(TorchFunctionMode):
         if self._gradients() != self._like.gradients:
             self._fail()
         self._repeated.append(self._open)
-        self._before, self._open = self._open.made, _Repeated()
+        self._before, self._open = self._open.made, Repeated()
 
     def _end(self) -> None:
         """The loop is over: Python does something else than it did at this place of an iteration."""
@@ -457,12 +356,12 @@ class Microbatches(TorchFunctionMode):
             if call.hoisted or not call.results and call.func is not self._set_item:
                 continue
             with torch.set_grad_enabled(call.key[1]), self._stamped_as(call.nodes()):
-                if call.key[1:_FIRST_ARGUMENT] != _surroundings():
+                if call.key[1:FIRST_ARGUMENT] != surroundings():
                     self._fail()
-                result = call.func(*_replaced(args, real), **_replaced(kwargs, real))
+                result = call.func(*replaced(args, real), **replaced(kwargs, real))
             for tensor, stand_in in zip((result,) if call.kind is None else tuple(result or ()), made):
                 if stand_in is not None and id(stand_in) in self._stand_ins:
-                    if stand_in.requires_grad or _form_of(tensor) != _form_of(stand_in):
+                    if stand_in.requires_grad or form_of(tensor) != form_of(stand_in):
                         self._fail()
                     real[id(stand_in)] = tensor
                     self._give_node(stand_in, tensor)
@@ -478,151 +377,63 @@ class Microbatches(TorchFunctionMode):
         if stand_in.requires_grad:
             self._detached[id(stand_in)] = stand_in
 
-    def _note_repetition(self, like: _Traced) -> None:
+    def _note_repetition(self, like: Traced) -> None:
         cut = [node for call in like.calls if call.hoisted for node in call.nodes()]
         apart = set(cut)
-        body = [node for node in _between(like.before, like.calls[-1].end) if node not in apart]
+        body = [node for node in between(like.before, like.calls[-1].end) if node not in apart]
         for node in (*cut, *(node for one in self._repeated for node in one.cut_nodes)):
             body[0].prepend(node)
-        made = {place: tensor for call in like.calls for place, tensor in zip(call.results, call.made) if isinstance(place, _Inner)}
+        made = {place: tensor for call in like.calls for place, tensor in zip(call.results, call.made) if isinstance(place, Inner)}
         ways = self._ways(like, made)
         inside = set(body)
         written = set(map(memory_of, like.written))
         if any(memory_of(tensor) in written for way in ways for tensor in way.tensors()) \
                 or any(self._node_of(tensor) in inside for way in ways for tensor in way.before_the_loop()):
             self._fail()
-        repetition = Repetition(body, len(self._repeated) + 1, sum(call.streams for call in like.calls), [
+        repeat = Repeat(body, len(self._repeated) + 1, sum(call.streams for call in like.calls), [
             (self._node_of(way.known), [self._node_of(t) for t in (way.known, *way.others)]) for way in ways if way.next is None],
             [(self._node_of(way.known), self._node_of(way.next)) for way in ways if way.next is not None])
-        self.repetitions.append(repetition)
+        self.repeats.append(repeat)
         self._known.forget(like.written)
-        self._rename(repetition, like, made, {memory_of(tensor) for way in ways for tensor in way.tensors()})
+        self._rename(repeat, like, made, {memory_of(tensor) for way in ways for tensor in way.tensors()})
 
-    def _rename(self, repetition: Repetition, like: _Traced, made: dict[_Inner, torch.Tensor], varying: set[int]) -> None:
+    def _rename(self, repeat: Repeat, like: Traced, made: dict[Inner, torch.Tensor], varying: set[int]) -> None:
         """Behind the loop, the nodes are what the last iteration made of them. `varying`: the memory of tensors from outside that are
         others in each."""
         invariant = {memory_of(t) for call in like.calls for t, place in zip(call.tensors, call.places) if place is None} - varying
         nodes = {place: self._node_of(tensor) for place, tensor in made.items()}
         memory = {place: memory_of(tensor) for place, tensor in made.items()}
-        first = _Repeated([(call, (), {}, call.made) for call in like.calls])
+        first = Repeated([(call, (), {}, call.made) for call in like.calls])
         for number, one in enumerate((first, *self._repeated)):
             for call, _, _, tensors in one.calls:
                 for place, tensor in zip(call.results, tensors):
-                    if not isinstance(place, _Inner) or call.hoisted:
+                    if not isinstance(place, Inner) or call.hoisted:
                         continue
                     self._stand_ins[id(tensor)] = tensor
                     if one is not self._repeated[-1] and memory[place] not in invariant:
-                        self._past[id(tensor)] = _Past(repetition, nodes[place], number)
+                        self._past[id(tensor)] = Past(repeat, nodes[place], number)
                     elif one is self._repeated[-1]:
                         self._set_node(tensor, nodes[place])
                         if memory[place] in varying:
                             self._unwritten[memory_of(tensor)] = tensor
 
-    def _ways(self, like: _Traced, made: dict[_Inner, torch.Tensor]) -> list[_Way]:
+    def _ways(self, like: Traced, made: dict[Inner, torch.Tensor]) -> list[Way]:
         """Of each tensor that is another one in each iteration, which ones."""
-        found: dict[torch.fx.Node, _Way] = {}
+        found: dict[torch.fx.Node, Way] = {}
         for number, call in enumerate(like.calls):
             for slot, (known, place) in enumerate(zip(call.tensors, call.places)):
                 if place is not None or call.hoisted:
                     continue
                 carried = self._carried.get((number, slot))
-                way = _Way(known, [] if carried else [one.outside[number, slot] for one in self._repeated], made.get(carried))
+                way = Way(known, [] if carried else [one.outside[number, slot] for one in self._repeated], made.get(carried))
                 if not found.setdefault(self._node_of(known), way).is_same(way):
                     self._fail()
-        cuts = [_Way(tensor, [one.cuts[place] for one in self._repeated], None) for place, tensor in made.items()
+        cuts = [Way(tensor, [one.cuts[place] for one in self._repeated], None) for place, tensor in made.items()
                 if like.calls[place.call].hoisted]
         return [way for way in (*found.values(), *cuts) if way.next is not None or any(t is not way.known for t in way.others)]
-
-
-@dataclasses.dataclass
-class _Way:
-    """What a tensor of the traced iteration is in later ones: one of `others` each, or what `next` was the time before."""
-
-    known: torch.Tensor
-    others: list[torch.Tensor]
-    next: torch.Tensor | None
-
-    def tensors(self) -> list[torch.Tensor]:
-        return [self.known, *self.others, *([] if self.next is None else [self.next])]
-
-    def before_the_loop(self) -> list[torch.Tensor]:
-        return [self.known, *self.others]
-
-    def is_same(self, other: _Way) -> bool:
-        return self.known is other.known and self.next is other.next and len(self.others) == len(other.others) and all(map(operator.is_, self.others, other.others))
-
-
-def _surroundings() -> tuple:
-    """What functions depend on beside their arguments."""
-    return (torch.is_grad_enabled(), torch.is_autocast_enabled(_CPU), torch.get_autocast_dtype(_CPU), torch.get_default_dtype(),
-            torch.is_inference_mode_enabled(), torch._C._autograd._top_saved_tensors_default_hooks(False) is None)
-
-
-_FIRST_ARGUMENT = 1 + len(_surroundings())  # in a key
 
 
 def _has_hooks(owner: Any) -> bool:
     """Of a module, a parameter, or all modules: Python that backward() runs."""
     return any(getattr(owner, name, None) for name in ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks",
                                                        "_global_backward_hooks", "_global_backward_pre_hooks"))
-
-
-def _asks_of_gradients(func: Callable) -> bool:
-    """It reads or sets another attribute of a tensor than its form."""
-    return getattr(func, "__name__", "") in ("__get__", "__set__") and func not in _TELL_OF_FORM
-
-
-def _form_of(tensor: torch.Tensor) -> tuple:
-    return tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad, tensor.device
-
-
-def _describe(value: Any, key: list[Any], tensors: list[torch.Tensor]) -> bool:
-    """Adds to `key` what is in arguments beside tensors; whether nothing else is."""
-    kind = type(value)
-    if isinstance(value, torch.Tensor):
-        tensors.append(value)
-        key.append(torch.Tensor)
-    elif kind in _CONSTANTS:
-        key += kind, value
-    elif kind is float:
-        key.append(value.hex())
-    elif kind in _SEQUENCES:
-        key += kind, len(value)
-        return all([_describe(item, key, tensors) for item in value])
-    elif kind is dict:
-        key += dict, *value
-        return all([_describe(item, key, tensors) for item in value.values()])
-    elif kind is slice:
-        key.append(slice)
-        return all([_describe(item, key, tensors) for item in (value.start, value.stop, value.step)])
-    else:
-        return False
-    return True
-
-
-def _replaced(value: Any, real: dict[int, torch.Tensor]) -> Any:
-    if isinstance(value, torch.Tensor):
-        return real.get(id(value), value)
-    if isinstance(value, dict):
-        return {name: _replaced(item, real) for name, item in value.items()}
-    return _sequence(type(value), [_replaced(item, real) for item in value]) if isinstance(value, (list, tuple)) else value
-
-
-def _sequence(kind: type, items: list[Any]) -> Any:
-    return kind(*items) if hasattr(kind, "_fields") else kind(items)
-
-
-def _is_view(node: torch.fx.Node) -> bool:
-    if node.target is operator.getitem:
-        return True
-    returns = node.target._schema.returns if isinstance(node.target, torch._ops.OpOverload) else ()
-    return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
-
-
-def _between(before: torch.fx.Node, last: torch.fx.Node) -> list[torch.fx.Node]:
-    """The nodes behind `before`, up to `last`."""
-    nodes = []
-    while last is not before:
-        nodes.append(last)
-        last = last.prev
-    return nodes[::-1]

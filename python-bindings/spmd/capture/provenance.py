@@ -28,11 +28,11 @@ from .draws import Draws
 from .errors import CaptureError, Frame, depends_on_values, error_at, is_user_file, writes_constant
 from .known_values import MADE_OF_NUMBERS, KnownValues, hidden_writes
 from .microbatches import Microbatches
+from .operator_forms import Call, OperatorForms, tensors_in
 from .optimizers import Optimizers
 from .prims import in_atens_words
 from .reached import Place
 from .refusals import Refusals
-from .repeats import Call, Repeats, tensors_in
 from .strides import in_order_of_memory
 
 _TORCH_ROOT = os.path.dirname(torch.__file__) + os.sep
@@ -80,9 +80,9 @@ class ProvenanceMode(TorchDispatchMode):
     def __init__(self, modules: Sequence[tuple[str, torch.nn.Module]], optimizers: Optimizers,
                  parameters: list[torch.Tensor], foreign: dict[int, str], reached: Mapping[int, tuple[Place, torch.Tensor]],
                  excluded: dict[int, tuple[str, str]], refusals: Refusals, complex_numbers: ComplexNumbers,
-                 roots: Mapping[int, int | Place], asked: Asked, repeats: Repeats, draws: Draws, may_repeat: bool):
+                 roots: Mapping[int, int | Place], asked: Asked, forms: OperatorForms, draws: Draws, may_repeat: bool):
         super().__init__()
-        self._repeats = repeats
+        self._forms = forms
         self._complex = complex_numbers
         self._module_names: dict[int, str] = {}
         for name, module in modules:
@@ -99,7 +99,7 @@ class ProvenanceMode(TorchDispatchMode):
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
         self.known, self.asked = KnownValues(roots, reached), asked
-        self.microbatches = Microbatches(parameters, [module for _, module in modules], repeats, draws, self.known, self.stamped_as,
+        self.microbatches = Microbatches(parameters, [module for _, module in modules], forms, draws, self.known, self.stamped_as,
                                          may_repeat)
         refusals.where = lambda: user_stack()[0]
         refusals.tell = lambda expression: self.asked.tell(expression, user_stack()[0])
@@ -156,7 +156,7 @@ class ProvenanceMode(TorchDispatchMode):
         kwargs = _on_the_cpu(kwargs)
         stack, caller = user_stack()
         self.microbatches.meet(func, args, kwargs)
-        call = self._repeats.find(func, args, kwargs)
+        call = self._forms.find(func, args, kwargs)
         if self._is_known(call):
             return self._run_again(call, stack, caller)
         with self.refusals.of_operator():
@@ -166,7 +166,7 @@ class ProvenanceMode(TorchDispatchMode):
         """The result of an operator that comes as it came before, for a mode above this one, which saves a dispatch;
         NotImplemented of any other."""
         self.microbatches.meet(func, args, kwargs)
-        call = self._repeats.find(func, args, _on_the_cpu(kwargs))
+        call = self._forms.find(func, args, _on_the_cpu(kwargs))
         return self._run_again(call, *user_stack()) if self._is_known(call) else NotImplemented
 
     def _is_known(self, call: Call | None) -> bool:
@@ -180,7 +180,7 @@ class ProvenanceMode(TorchDispatchMode):
         """An operator that comes as it came before: whatever depends on it and on the form of its tensors is known."""
         self._last, self.last_stack = call.func, stack
         stamp = self._stamp(call.tensors, stack, caller)
-        result = self._repeats.again(call, {"spmd": stamp})
+        result = self._forms.again(call, {"spmd": stamp})
         self.microbatches.note_operator(True, [*call.tensors[:call.form.in_place], *hidden_writes(call.func, call.args)])
         made = tensors_in((result,), {})
         self.known.note(call.func, call.args, call.kwargs, call.tensors, made if call.form.in_place else [], made)
@@ -241,14 +241,14 @@ class ProvenanceMode(TorchDispatchMode):
         if stamp.phase == "optimizer":
             self._note_from_gradients(made)
         if call is not None:
-            self._repeats.note(call, result)
+            self._forms.note(call, result)
         if func.namespace != "prim":
             self.microbatches.note_operator(self._is_plain(func, args), [*written, *hidden_writes(func, args)])
         return result
 
     def _is_plain(self, func, args) -> bool:
         """What the operator gives, and leaves in a graph, follows from the form of its tensors and its other arguments."""
-        return self._repeats.is_function(func) or func.overloadpacket in _PLAIN or func.overloadpacket in _INDEXED and not any(
+        return self._forms.is_function(func) or func.overloadpacket in _PLAIN or func.overloadpacket in _INDEXED and not any(
             index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
 
     def _with_known_sizes(self, func, args, kwargs, stack):

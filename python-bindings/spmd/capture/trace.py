@@ -36,19 +36,20 @@ from .function_caches import forgetting_fakes
 from .gradients import Gradients, first_use, has_values, names_of
 from .grown_lists import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
+from .iterations import Repeat
 from .lazy_rows import Check, refuse_rows, with_tensors
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
-from .microbatches import CannotRepeat, Repetition
+from .microbatches import CannotRepeat
 from .module_casts import followed_module_casts
 from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import check_pure, is_view_of_any, provenance
+from .operator_forms import OperatorForms
 from .optimizer_numbers import OptimizerNumbers, check_numbers
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode, user_stack
 from .reached import Place, Reached
-from .repeats import Repeats
 from .scheduled import Scheduled
 from .segments import Segments
 from .seeds import SeededGenerators
@@ -95,7 +96,7 @@ class Trace:
     untouched: frozenset[str] = frozenset()  # gradients that are as they were
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)
     asked: Asked = dataclasses.field(default_factory=Asked)  # what the step was told of its batch
-    repetitions: list[Repetition] = dataclasses.field(default_factory=list)
+    repeats: list[Repeat] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -300,7 +301,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
         stamps = ProvenanceMode(list(named_modules(call.model, fakes.whole)), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals,
                                 ComplexNumbers(fakes.real_of), _known_roots(fakes.inputs) if call.asks_batch else {},
-                                asked := Asked(call.batch), Repeats(fakes.mode), draws, may_repeat)
+                                asked := Asked(call.batch), OperatorForms(fakes.mode), draws, may_repeat)
         undo.enter_context(stamps.microbatches.or_cannot_repeat())
 
         assigned = DataAssignments(fakes.inputs, stamps.known)
@@ -405,10 +406,10 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
         leftover = fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-            fed = {node for one in stamps.microbatches.repetitions for _, nodes in one.fed for node in nodes}
+            fed = {node for one in stamps.microbatches.repeats for _, nodes in one.fed for node in nodes}
             fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users or n in fed})
     traced = _collect(module, fakes, around, accumulates, *result)
-    traced.repetitions = stamps.microbatches.repetitions
+    traced.repeats = stamps.microbatches.repeats
     traced.stepped_gradients, traced.optimizer_numbers = fakes.stepped_gradients(), kept_numbers
     traced.untouched = frozenset(fakes.untouched_gradients())
     asked.forget_batch()

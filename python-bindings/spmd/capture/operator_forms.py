@@ -85,7 +85,7 @@ def tensors_in(args: tuple, kwargs: dict[str, Any]) -> list[torch.Tensor]:
     return found
 
 
-class Repeats:
+class OperatorForms:
     """Those of one trace, under one `mode` of fakes."""
 
     def __init__(self, mode: FakeTensorMode):

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import spmd
-from spmd.capture.repeats import Repeats
+from spmd.capture.operator_forms import OperatorForms
 
 from iterations import trace_each
 
@@ -21,7 +21,7 @@ def captured(make: Callable, step: Callable, monkeypatch, again: bool) -> spmd.S
     with monkeypatch.context() as patch:
         trace_each(patch)
         if not again:
-            patch.setattr(Repeats, "find", lambda *unused: None)
+            patch.setattr(OperatorForms, "find", lambda *unused: None)
         return spmd.capture(step, model, optimizer, *batch)
 
 
@@ -82,11 +82,11 @@ def test_dropout_draws_anew(monkeypatch) -> None:
 
 
 def test_only_the_first_microbatch_is_traced_by_pytorch(monkeypatch) -> None:
-    note = Repeats.note
+    note = OperatorForms.note
     counts = []
     for number in (2, 6):
         noted = []
-        monkeypatch.setattr(Repeats, "note", lambda self, call, result: (noted.append(call.func), note(self, call, result)))
+        monkeypatch.setattr(OperatorForms, "note", lambda self, call, result: (noted.append(call.func), note(self, call, result)))
         captured(microbatches(number), accumulate, monkeypatch, again=True)
         counts.append(len(noted))
     assert counts[0] == counts[1] > 30

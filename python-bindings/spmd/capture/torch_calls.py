@@ -1,0 +1,75 @@
+"""Calls of PyTorch's functions: what is in their arguments beside tensors, to tell whether two of them are the same call."""
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import torch
+
+_CPU = "cpu"
+_CONSTANTS = {bool, int, str, type(None), torch.dtype, torch.device, torch.memory_format, torch.layout, type(Ellipsis)}
+_SEQUENCES = {tuple, list, torch.Size}
+COUNT_FROM_MEMORY = ("as_strided", "as_strided_")  # its beginning, by their names
+# What they tell of a tensor follows from its form.
+TELL_OF_FORM = {torch.Tensor.size, torch.Tensor.dim, torch.Tensor.ndimension, torch.Tensor.numel, torch.Tensor.nelement,
+                 torch.Tensor.stride, torch.Tensor.is_floating_point, torch.Tensor.is_complex, torch.Tensor.is_contiguous,
+                 torch.Tensor.element_size, torch.Tensor.__len__, torch.numel, torch.is_floating_point, torch.is_complex,
+                 *(getattr(torch.Tensor, name).__get__ for name in (
+                     "shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_sparse", "is_cuda", "is_meta",
+                     "is_quantized", "is_nested", "is_cpu", "itemsize", "nbytes"))}
+
+
+def surroundings() -> tuple:
+    """What functions depend on beside their arguments."""
+    return (torch.is_grad_enabled(), torch.is_autocast_enabled(_CPU), torch.get_autocast_dtype(_CPU), torch.get_default_dtype(),
+            torch.is_inference_mode_enabled(), torch._C._autograd._top_saved_tensors_default_hooks(False) is None)
+
+
+FIRST_ARGUMENT = 1 + len(surroundings())  # in a key: the function, what is around it, and what describe() adds
+
+
+def form_of(tensor: torch.Tensor) -> tuple:
+    """What a function's results depend on, of a tensor that it does not read as numbers."""
+    return tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad, tensor.device
+
+
+def describe(value: Any, key: list[Any], tensors: list[torch.Tensor]) -> bool:
+    """Adds to `key` what is in arguments beside tensors; whether nothing else is."""
+    kind = type(value)
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+        key.append(torch.Tensor)
+    elif kind in _CONSTANTS:
+        key += kind, value
+    elif kind is float:
+        key.append(value.hex())
+    elif kind in _SEQUENCES:
+        key += kind, len(value)
+        return all([describe(item, key, tensors) for item in value])
+    elif kind is dict:
+        key += dict, *value
+        return all([describe(item, key, tensors) for item in value.values()])
+    elif kind is slice:
+        key.append(slice)
+        return all([describe(item, key, tensors) for item in (value.start, value.stop, value.step)])
+    else:
+        return False
+    return True
+
+
+def replaced(value: Any, real: dict[int, torch.Tensor]) -> Any:
+    """The arguments with others in the place of tensors, by their ids."""
+    if isinstance(value, torch.Tensor):
+        return real.get(id(value), value)
+    if isinstance(value, dict):
+        return {name: replaced(item, real) for name, item in value.items()}
+    return sequence(type(value), [replaced(item, real) for item in value]) if isinstance(value, (list, tuple)) else value
+
+
+def sequence(kind: type, items: list[Any]) -> Any:
+    """Also a named tuple, and what torch.max() gives."""
+    return kind(*items) if hasattr(kind, "_fields") else kind(items)
+
+
+def asks_of_gradients(func: Callable) -> bool:
+    """It reads or sets another attribute of a tensor than its form."""
+    return getattr(func, "__name__", "") in ("__get__", "__set__") and func not in TELL_OF_FORM
