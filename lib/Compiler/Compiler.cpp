@@ -4,6 +4,8 @@
 #include "FittingOptions.h"
 #include "KeptUnits.h"
 #include "Report.h"
+#include "dialects/Spmd/Iterations.h"
+#include "spmd/Conversion/KernelToPlan/RepeatIterations.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Import/Import.h"
 #include "spmd/InitAll.h"
@@ -34,6 +36,10 @@ using runtime::StatusCode;
 
 namespace {
 
+/// Of a loop with many iterations so many go through the passes: the first and the last ones differ from those between
+/// them, of which there must be two.
+constexpr int64_t kFewIterations = 4;
+
 /// Remembers which pass failed.
 class FailedPass : public PassInstrumentation {
 public:
@@ -60,10 +66,13 @@ public:
   StatusCode run();
 
 private:
-  LogicalResult read();
+  LogicalResult read(int64_t kept = 0);
   LogicalResult checkTensors(StringRef name);
   LogicalResult runAll();
   LogicalResult runPhase(Phase phase, TimingScope &timing);
+  bool mayLeaveOutIterations() const;
+  LogicalResult runToKernels(TimingScope &timing);
+  LogicalResult repeatFewIterations(bool &isInKernels, TimingScope &timing);
   LogicalResult runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing);
   LogicalResult writeIR(StringRef path);
   LogicalResult dump(Phase phase);
@@ -77,6 +86,7 @@ private:
     if (listener.progress && !options.quiet)
       listener.progress(text);
   }
+  void say(const DiagnosticRecord &record) { said ? said->push_back(record) : listener.diagnose(record); }
   LogicalResult error(const Twine &message) { return emitError(UnknownLoc::get(&context), message); }
 
   const CompilerOptions &options;
@@ -87,6 +97,8 @@ private:
   OwningOpRef<ModuleOp> module;
   /// With a memory budget: the module after phase `import`, to plan it with other options.
   OwningOpRef<ModuleOp> imported;
+  /// While it is not yet known whether few iterations stand for all: what would be said.
+  std::vector<DiagnosticRecord> *said = nullptr;
 };
 
 } // namespace
@@ -101,12 +113,13 @@ LogicalResult Compiler::checkTensors(StringRef name) {
   return file ? success() : error(file.error().message);
 }
 
-LogicalResult Compiler::read() {
+/// `kept`: of a loop only so many iterations, if they can stand for all.
+LogicalResult Compiler::read(int64_t kept) {
   if (options.resumes) {
     module = parseSourceFile<ModuleOp>(options.input, &context);
     return success(static_cast<bool>(module));
   }
-  module = importStep(options.input, &context);
+  module = kept ? importIterations(options.input, kept, &context) : importStep(options.input, &context);
   if (!module || failed(setBatchDims(*module, options.batchDims)) || failed(checkTensors("weights.safetensors")) ||
       failed(checkTensors("reference.safetensors")))
     return failure();
@@ -150,11 +163,11 @@ LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &
   // Our own passes gave what our own verifier refuses; IR that was given with --compile-from is the user's.
   auto isHere = [phase](const auto &after) { return after.first == phase; };
   if (llvm::any_of(options.pipeline.after, isHere)) {
-    listener.diagnose(DiagnosticRecord::note(failedPass.name + " found this; the passes of --pipeline-after=" +
-                                             getPhaseName(phase).str() + " run in this phase"));
+    say(DiagnosticRecord::note(failedPass.name + " found this; the passes of --pipeline-after=" +
+                               getPhaseName(phase).str() + " run in this phase"));
   } else if (failedPass.isVerifier && !options.resumes && phase != Phase::import) {
     isInternal = true;
-    listener.diagnose(DiagnosticRecord::note(
+    say(DiagnosticRecord::note(
         failedPass.name +
         " found this; it is a mistake of spmd-compile, not of the step; --dump-ir writes the IR before it"));
   }
@@ -288,6 +301,54 @@ StatusCode Compiler::run() {
   return isInternal ? StatusCode::Failed : StatusCode::BadInput;
 }
 
+/// Whether nobody looks at what passes make of single iterations.
+bool Compiler::mayLeaveOutIterations() const {
+  return !options.resumes && options.to >= Phase::kernels && !options.memoryBudget && options.dumpFolder.empty() &&
+         options.pipeline.after.empty();
+}
+
+/// Of a module that has been read, all phases up to kernels.
+LogicalResult Compiler::runToKernels(TimingScope &timing) {
+  for (Phase phase : getPhases())
+    if (phase <= Phase::kernels && failed(runPhase(phase, timing)))
+      return failure();
+  return success();
+}
+
+/// Compiles a loop over microbatches, of which `module` has a few iterations, by these (RepeatIterations.h): it becomes
+/// the whole step in kernels. Where that cannot be, it becomes the whole step as it is read.
+LogicalResult Compiler::repeatFewIterations(bool &isInKernels, TimingScope &timing) {
+  std::vector<DiagnosticRecord> records, unused;
+  std::string why = "the step with few iterations cannot be compiled";
+  auto readAgain = [&](int64_t kept) {
+    TimingScope scope = timing.nest("read");
+    return read(kept);
+  };
+  isInKernels = false;
+  {
+    RecordDiagnostics collect(&context, options.remarks, [&](const DiagnosticRecord &record) { say(record); });
+    said = &records;
+    LogicalResult compiled = runToKernels(timing);
+    OwningOpRef<ModuleOp> few = std::move(module);
+    said = &unused;
+    int64_t missing = FewIterations::of(*few)->missing();
+    isInKernels = succeeded(compiled) && succeeded(readAgain(kFewIterations + 1)) && succeeded(runToKernels(timing)) &&
+                  isOneMore(*few, *module, why) && succeeded(repeatIterations(*few, missing, why));
+    if (isInKernels) {
+      module = std::move(few);
+      (*module)->removeAttr(kIterationsAttr);
+    }
+  }
+  said = nullptr;
+  isInternal = false;
+  if (isInKernels) {
+    llvm::for_each(records, listener.diagnose);
+    return success();
+  }
+  emitRemark(UnknownLoc::get(&context)) << "all iterations of the loop go through all passes: " << why;
+  return readAgain(0);
+}
+
 LogicalResult Compiler::runAll() {
   DefaultTimingManager manager;
   manager.setEnabled(options.timing);
@@ -295,13 +356,17 @@ LogicalResult Compiler::runAll() {
   {
     showProgress("import");
     TimingScope scope = timing.nest("read");
-    if (failed(read()))
+    if (failed(read(mayLeaveOutIterations() ? kFewIterations : 0)))
       return failure();
   }
+  bool isInKernels = false;
+  if (!options.resumes && (*module)->hasAttr(kIterationsAttr) && failed(repeatFewIterations(isInKernels, timing)))
+    return failure();
   if (options.resumes && failed(runPasses(options.from, /*onlyVerifiers=*/true, timing)))
     return failure();
   for (Phase phase : getPhases()) {
-    bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from);
+    bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from) &&
+                    (!isInKernels || phase > Phase::kernels);
     if (isNeeded && failed(runPhase(phase, timing)))
       return failure();
     if (isNeeded && phase == Phase::import && options.memoryBudget)

@@ -10,6 +10,7 @@
 
 #include "dialects/Aten/AtenDialect.h"
 #include "dialects/Spmd/DynamicBatch.h"
+#include "dialects/Spmd/Iterations.h"
 #include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,6 +28,9 @@ public:
 
   OwningOpRef<ModuleOp> run();
 
+  /// After run: the phases that the nodes before `node` are in.
+  int64_t countPhases(size_t node) const { return phasesBefore[node]; }
+
 private:
   void addModuleAttributes(ModuleOp module, ArrayRef<Attribute> phases);
   void addModuleTree(ModuleOp module);
@@ -41,7 +45,8 @@ private:
   const step::Step &step;
   Builder builder;
   MLIRContext *context;
-  SmallVector<Attribute> roles; ///< of the arguments
+  SmallVector<Attribute> roles;      ///< of the arguments
+  std::vector<int64_t> phasesBefore; ///< by node, and at the end
 };
 } // namespace
 
@@ -188,6 +193,7 @@ void StepImporter::addModuleTree(ModuleOp module) {
 FailureOr<SmallVector<Attribute>> StepImporter::emitNodes(Emitter &emitter, Functionalizer &values) {
   SmallVector<Attribute> phases;
   for (const step::Node &node : step.nodes) {
+    phasesBefore.push_back(phases.size());
     Attribute phase = builder.getStringAttr(node.phase);
     if (phases.empty() || phases.back() != phase)
       phases.push_back(phase);
@@ -200,6 +206,7 @@ FailureOr<SmallVector<Attribute>> StepImporter::emitNodes(Emitter &emitter, Func
     if (failed(values.emitNode(node)))
       return failure();
   }
+  phasesBefore.push_back(phases.size());
   return phases;
 }
 
@@ -276,7 +283,34 @@ OwningOpRef<ModuleOp> spmd::importStep(const step::Step &step, MLIRContext *cont
   return StepImporter(unrolled, context).run();
 }
 
-OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
+/// `step` with the first `kept` iterations of a loop only, and what is left out; whole where that cannot be.
+static OwningOpRef<ModuleOp> importIterations(const step::Step &step, int64_t kept, MLIRContext *context) {
+  const step::Repeat *loop = step.dynamicBatch ? nullptr : step::findUniformLoop(step, kept);
+  if (!loop)
+    return importStep(step, context);
+  context->loadDialect<aten::AtenDialect, func::FuncDialect, SpmdDialect>();
+  step::Step few = step::unroll(step::keepIterations(step, *loop, kept));
+  StepImporter importer(few, context);
+  OwningOpRef<ModuleOp> module = importer.run();
+  if (!module)
+    return {};
+  int64_t behind = loop->begin + kept * (loop->end - loop->begin);
+  for (const step::Repeat *before = step.repeats.data(); before != loop; ++before)
+    behind += (before->count - 1) * (before->end - before->begin);
+  DenseMap<int64_t, StringRef> names;
+  for (const step::Input &input : step.inputs)
+    names[input.id] = input.name;
+  Builder builder(context);
+  SmallVector<Attribute> fed;
+  for (const step::Repeat::Fed &entry : loop->fed)
+    fed.push_back(builder.getStrArrayAttr(llvm::map_to_vector(entry.of, [&](int64_t id) { return names.at(id); })));
+  FewIterations iterations{loop->count, kept, builder.getArrayAttr(fed), importer.countPhases(behind)};
+  (*module)->setAttr(kIterationsAttr, iterations.toAttr(builder));
+  return module;
+}
+
+/// `kept`: of a loop that can do with so many iterations; 0: all of all.
+static OwningOpRef<ModuleOp> importFile(StringRef path, int64_t kept, MLIRContext *context) {
   SmallString<128> file(path);
   if (llvm::sys::fs::is_directory(path))
     llvm::sys::path::append(file, "step.json");
@@ -292,7 +326,7 @@ OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
     folder = ".";
   if (runtime::Status status = step::checkWeights(*step, folder); !status.ok())
     return fail(status);
-  OwningOpRef<ModuleOp> module = importStep(*step, context);
+  OwningOpRef<ModuleOp> module = kept ? ::importIterations(*step, kept, context) : importStep(*step, context);
   SmallString<128> otherFile(folder);
   llvm::sys::path::append(otherFile, kOtherBatchName, "step.json");
   if (!module || !step->dynamicBatch || !llvm::sys::fs::exists(otherFile))
@@ -306,4 +340,12 @@ OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
   otherModule->setSymName(kOtherBatchName);
   module->push_back(otherModule.release());
   return module;
+}
+
+OwningOpRef<ModuleOp> spmd::importStep(StringRef path, MLIRContext *context) {
+  return importFile(path, /*kept=*/0, context);
+}
+
+OwningOpRef<ModuleOp> spmd::importIterations(StringRef path, int64_t kept, MLIRContext *context) {
+  return importFile(path, kept, context);
 }

@@ -351,6 +351,14 @@ MISTAKES = [
             "Targets that the loss ignores are refused as bad row numbers.",
             ("Conversion/PlanToRuntime", "Python/test_row_numbers")),
 
+    Mistake("iterations-one-more", "lib/Conversion/KernelToPlan/RepeatIterations.cpp",
+            "if (⟦OperationEquivalence::isEquivalentTo(*repeated, *expected, OperationEquivalence::None)⟧)", "true",
+            "Of what all iterations do together, as counting them, only that of a few is done.",
+            ("Python/test_few_iterations",)),
+    Mistake("iterations-known-arguments", "lib/Conversion/KernelToPlan/RepeatIterations.cpp",
+            "attrs.set(kArgAttr, ⟦getArgRole(step, to)⟧);", "getArgRole(step, from)",
+            "All iterations that are put in are fed the batch of the last one before them.",
+            ("Conversion/KernelToPlan/repeat-iterations",)),
     # Code
     Mistake("code-merged-index", "lib/Kernels/SimplifyCluster.cpp",
             "if (⟦llvm::is_contained({original[d], original[d + 1]}, static_cast<int64_t>(index.getDim()))⟧)",

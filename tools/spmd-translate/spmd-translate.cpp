@@ -23,6 +23,11 @@ using namespace mlir;
 namespace {
 struct Options {
   llvm::cl::OptionCategory category{"spmd-translate options"};
+  llvm::cl::opt<unsigned> iterations{
+      "iterations",
+      llvm::cl::desc("With --import-step, only the first so many of a loop's iterations, which "
+                     "spmd-repeat-iterations completes; 0: all"),
+      llvm::cl::init(0), llvm::cl::cat(category)};
   llvm::cl::opt<std::string> importStep{"import-step",
                                         llvm::cl::desc("Reads a step package (NAME.step or its step.json) and "
                                                        "writes its IR"),
@@ -156,9 +161,10 @@ int main(int argc, char **argv) {
     if (failed(writePlan(manifest ? options.planToManifest : options.planToJson, manifest, context, file->os())))
       return 2;
   } else {
-    OwningOpRef<ModuleOp> module = options.importStep.empty()
-                                       ? spmd::importStableHlo(options.importStableHlo, options.roles, &context)
-                                       : spmd::importStep(options.importStep, &context);
+    OwningOpRef<ModuleOp> module =
+        options.importStep.empty() ? spmd::importStableHlo(options.importStableHlo, options.roles, &context)
+        : options.iterations       ? spmd::importIterations(options.importStep, options.iterations, &context)
+                                   : spmd::importStep(options.importStep, &context);
     if (!module)
       return 2;
     OpPrintingFlags flags;

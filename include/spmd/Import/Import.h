@@ -21,6 +21,11 @@ namespace spmd {
 /// place, and for ops the module path and the Python line; the result is null.
 mlir::OwningOpRef<mlir::ModuleOp> importStep(llvm::StringRef path, mlir::MLIRContext *context);
 
+/// The same, but of a loop over microbatches only the first `kept` iterations. Then the module has `spmd.iterations`
+/// (dialects/Spmd/Iterations.h), which says what is left out; it has not, and is whole, where a step has no loop with
+/// more iterations of which the first ones may stand for all.
+mlir::OwningOpRef<mlir::ModuleOp> importIterations(llvm::StringRef path, int64_t kept, mlir::MLIRContext *context);
+
 /// Reads a training step that JAX lowered to StableHLO, in MLIR's generic form, and returns it as importStep does
 /// (docs/stablehlo.md). `roles` is a JSON file that says what arguments and results are. With `package`, that gets
 /// the text of the step.json that says the same.

@@ -6,6 +6,7 @@
 #include "Dataflow.h"
 #include "KernelFunctions.h"
 #include "PlaceBuffers.h"
+#include "dialects/Spmd/Iterations.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/StepPass.h"
@@ -80,6 +81,8 @@ static void preferCollectives(plan::ProgramOp program, int64_t blocks) {
 LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
   if (!step.getBody().hasOneBlock())
     return step.emitOpError("has ") << step.getBody().getBlocks().size() << " blocks, a plan needs one";
+  if (getOperation()->hasAttr(kIterationsAttr))
+    return step.emitOpError("has a few iterations of a loop only; spmd-repeat-iterations puts in the others");
   FailureOr<BufferAssignment> assignment = BufferAssignment::compute(step, gemmWorkspace);
   if (failed(assignment))
     return failure();

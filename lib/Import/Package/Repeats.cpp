@@ -359,3 +359,59 @@ Step step::unroll(const Step &step) {
   Unroller(unrolled).run();
   return unrolled;
 }
+
+/// Whether `loop` is fed inputs of the batch, which are read there alone, each in its iteration.
+static bool isFedInputs(const Step &step, const Repeat &loop) {
+  std::set<int64_t> inputs, later;
+  for (const Input &input : step.inputs)
+    if (input.kind == InputKind::batch)
+      inputs.insert(input.id);
+  std::set<int64_t> firsts;
+  for (const Repeat::Fed &fed : loop.fed) {
+    firsts.insert(fed.value);
+    for (int64_t id : fed.of)
+      if (!inputs.count(id) || !later.insert(id).second)
+        return false;
+  }
+  auto isRead = [&](int64_t id, bool isInLoop) { return later.count(id) && !(isInLoop && firsts.count(id)); };
+  for (size_t i = 0; i < step.nodes.size(); ++i) {
+    bool isInLoop = static_cast<int64_t>(i) >= loop.begin && static_cast<int64_t>(i) < loop.end;
+    for (const Arg &arg : step.nodes[i].args) {
+      if (arg.kind == Arg::Kind::value && isRead(arg.integer, isInLoop))
+        return false;
+      if (arg.kind == Arg::Kind::values &&
+          std::any_of(arg.integers.begin(), arg.integers.end(), [&](int64_t id) { return isRead(id, isInLoop); }))
+        return false;
+    }
+  }
+  auto isBound = [&](const Repeat &repeat) {
+    return &repeat != &loop &&
+           (std::any_of(repeat.fed.begin(), repeat.fed.end(),
+                        [&](const Repeat::Fed &fed) {
+                          return std::any_of(fed.of.begin(), fed.of.end(), [&](int64_t id) { return later.count(id); });
+                        }) ||
+            std::any_of(repeat.carried.begin(), repeat.carried.end(),
+                        [&](const Repeat::Carried &carried) { return later.count(carried.value); }));
+  };
+  return std::none_of(step.repeats.begin(), step.repeats.end(), isBound) &&
+         std::none_of(step.outputs.begin(), step.outputs.end(),
+                      [&](const Output &output) { return later.count(output.value); });
+}
+
+const Repeat *step::findUniformLoop(const Step &step, int64_t kept) {
+  const Repeat *longest = nullptr;
+  auto sizeOf = [](const Repeat &repeat) { return (repeat.end - repeat.begin) * repeat.count; };
+  for (const Repeat &repeat : step.repeats)
+    if (repeat.count > kept && repeat.each.empty() && (!longest || sizeOf(repeat) > sizeOf(*longest)))
+      longest = &repeat;
+  return longest && isFedInputs(step, *longest) ? longest : nullptr;
+}
+
+Step step::keepIterations(const Step &step, const Repeat &loop, int64_t kept) {
+  Step few = step;
+  Repeat &repeat = few.repeats[&loop - step.repeats.data()];
+  repeat.count = kept;
+  for (Repeat::Fed &fed : repeat.fed)
+    fed.of.resize(kept);
+  return few;
+}

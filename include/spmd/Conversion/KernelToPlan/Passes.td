@@ -128,6 +128,63 @@ def OutlineKernelsPass : Pass<"spmd-outline-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::spmd::kernel::KernelDialect"];
 }
 
+def RepeatIterationsPass : Pass<"spmd-repeat-iterations", "::mlir::ModuleOp"> {
+  let summary = "A step with a few iterations of a loop gets the others";
+  let description = [{
+    **Definition.** Where the module has `spmd.iterations`, the step has only the first iterations of a loop over
+    microbatches, while `fed` says what arguments all of them read. In the block of `@step` this finds ops [begin, end)
+    in which op i + p does what op i does, one iteration later: the same but for `spmd.segment`, and each operand is the
+    same, the next argument that the loop is fed, the result of the op p behind the other's, or of an op before the range
+    that follows the other's in a chain of ops that do the same. Behind the first p ops it puts in as many as the missing
+    iterations have, and into each chain its ops; what comes behind reads the last of them. Arguments that are fed now
+    are known as well as those before.
+
+    **Input IR.** Kernels with their symbols (`spmd-outline-kernels`). **Output IR.** The same without `spmd.iterations`.
+    Where no range repeats twice, or a value of one iteration is read elsewhere, it is an error.
+
+    **Why.** Passes need not see 40 equal microbatches. That the range repeats is no proof that all else is the same for
+    any number of iterations: who uses this compares with the program of one iteration more
+    (`include/spmd/Conversion/KernelToPlan/RepeatIterations.h`).
+
+    ```mlir
+    // spmd-opt --spmd-repeat-iterations
+    module attributes {spmd.iterations = {count = 5 : i64, fed = [["x.0", "x.1", "x.2", "x.3", "x.4"]], kept = 3 : i64,
+                                          segments_end = 1 : i64},
+                       spmd.phases = ["forward"]} {
+      func.func @step(%t: tensor<8x16xf32>,
+                      %a: tensor<8xi64> {spmd.arg = #spmd.batch<"x.0", dim = 0>, spmd.index_bound = 8 : i64},
+                      %b: tensor<8xi64> {spmd.arg = #spmd.batch<"x.1", dim = 0>, spmd.index_bound = 8 : i64},
+                      %c: tensor<8xi64> {spmd.arg = #spmd.batch<"x.2", dim = 0>, spmd.index_bound = 8 : i64},
+                      %d: tensor<8xi64> {spmd.arg = #spmd.batch<"x.3", dim = 0>},
+                      %e: tensor<8xi64> {spmd.arg = #spmd.batch<"x.4", dim = 0>})
+          -> tensor<8x16xf32> {
+        %0 = kernel.gather_rows %t, %a {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        %1 = kernel.gather_rows %0, %b {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        %2 = kernel.gather_rows %1, %c {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        return %2 : tensor<8x16xf32>
+      }
+    }
+    // becomes
+    module attributes {spmd.phases = ["forward"]} {
+      func.func @step(%t: tensor<8x16xf32>,
+                      %a: tensor<8xi64> {spmd.arg = #spmd.batch<"x.0", dim = 0>, spmd.index_bound = 8 : i64},
+                      %b: tensor<8xi64> {spmd.arg = #spmd.batch<"x.1", dim = 0>, spmd.index_bound = 8 : i64},
+                      %c: tensor<8xi64> {spmd.arg = #spmd.batch<"x.2", dim = 0>, spmd.index_bound = 8 : i64},
+                      %d: tensor<8xi64> {spmd.arg = #spmd.batch<"x.3", dim = 0>, spmd.index_bound = 8 : i64},
+                      %e: tensor<8xi64> {spmd.arg = #spmd.batch<"x.4", dim = 0>, spmd.index_bound = 8 : i64})
+          -> tensor<8x16xf32> {
+        %0 = kernel.gather_rows %t, %a {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        %1 = kernel.gather_rows %0, %b {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        %2 = kernel.gather_rows %1, %c {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        %3 = kernel.gather_rows %2, %d {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        %4 = kernel.gather_rows %3, %e {spmd.segment = 0 : i64, symbol = "k0"} : (tensor<8x16xf32>, tensor<8xi64>) -> tensor<8x16xf32>
+        return %4 : tensor<8x16xf32>
+      }
+    }
+    ```
+  }];
+}
+
 def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"> {
   let summary = "collectives over rows inside a tensor become contiguous ones and copies";
   let description = [{

@@ -1,0 +1,132 @@
+"""Of a loop over microbatches a few iterations go through the passes; the kernels are those that all would have given."""
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from iterations import roll, unroll
+from small_net import Net
+from step_check import run, tool
+from torch import nn
+from torch.nn.utils import clip_grad_norm_
+
+import spmd
+
+COUNT = 9
+FALLBACK = "all iterations of the loop go through all passes"
+
+
+def accumulate(model, optimizer, xs, ys):
+    total = 0
+    for x, y in zip(xs, ys):
+        loss = F.cross_entropy(model(x).flatten(0, 1), y.flatten()) / len(xs)
+        loss.backward()
+        total = total + loss.detach()
+    clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return total
+
+
+def look_back(model, optimizer, xs, ys):
+    """What the loop is fed is read behind it, too."""
+    return accumulate(model, optimizer, xs, ys) + model(xs[1]).detach().mean()
+
+
+class Counting(Net):
+    """The additions of one depend on nothing else: behind the loop one kernel does all of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        self.count.add_(1)
+        return super().forward(x)
+
+
+class Normed(nn.Module):
+    """Running statistics over the batches of all iterations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.norm, self.out = nn.Linear(32, 32), nn.BatchNorm1d(32), nn.Linear(32, 64)
+
+    def forward(self, x):
+        hidden = self.inner(F.one_hot(x % 32, 32).float())
+        return self.out(self.norm(hidden.flatten(0, 1)).view_as(hidden))
+
+
+def packages(model: nn.Module, folder: Path, step: Callable = accumulate) -> tuple[Path, Path]:
+    """The step with its iterations once, and spelled out."""
+    torch.manual_seed(0)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    rows = [torch.randint(64, (4, 9)) for _ in range(COUNT)]
+    package = spmd.capture(step, model, optimizer, [r[:, :-1].contiguous() for r in rows],
+                           [r[:, 1:].contiguous() for r in rows])
+    flat = unroll(json.loads(package.text()))
+    rolled = roll(flat)
+    assert rolled["repeats"][0]["count"] >= 6
+    return tuple(dataclasses.replace(package, step=step).save(folder / f"{name}.step")
+                 for name, step in (("rolled", rolled), ("flat", flat)))
+
+
+def compiled(step: Path, *options: str) -> tuple[str, bool]:
+    """The IR of its kernels, with locations, and whether few iterations were enough."""
+    out = step.with_suffix(".mlir")
+    said = run(tool("spmd-compile"), step, "--compile-to=kernels", "--remarks", "--quiet", "-o", out, *options)
+    return out.read_text(), FALLBACK not in said
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory) -> tuple[Path, Path]:
+    torch.manual_seed(0)
+    return packages(Net(), tmp_path_factory.mktemp("net"))
+
+
+@pytest.mark.parametrize("options", [
+    "--ranks=1", "--ranks=2 --policy=class:Block", "--ranks=3 --policy=class:Block --prefetch=0",
+    "--ranks=4 --policy=class:Block --reshard-after-forward=false", "--ranks=2 --mode=replicate",
+    "--mesh=replicate:2,shard:2 --policy=class:Block", "--ranks=2 --target=emulate:sm_90"])
+def test_kernels_are_those_of_all_iterations(net: tuple[Path, Path], options: str) -> None:
+    (few, is_few), (whole, _) = (compiled(step, *options.split()) for step in net)
+    assert is_few
+    assert few == whole
+
+
+@pytest.mark.parametrize("model", [Counting, Normed], ids=lambda model: model.__name__)
+def test_what_depends_on_the_number_of_iterations(model: type[nn.Module], tmp_path: Path) -> None:
+    """The program of one iteration more has other ops besides those of the iteration: all iterations are compiled."""
+    torch.manual_seed(0)
+    rolled, flat = packages(model(), tmp_path)
+    (few, is_few), (whole, _) = compiled(rolled, "--ranks=2"), compiled(flat, "--ranks=2")
+    assert not is_few
+    assert few == whole
+
+
+def test_a_batch_that_is_read_behind_the_loop(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    few, whole = (compiled(step, "--ranks=2")[0] for step in packages(Net(), tmp_path, look_back))
+    assert few == whole
+
+
+def test_an_artifact_is_the_same(net: tuple[Path, Path], tmp_path: Path) -> None:
+    for step in net:
+        run(tool("spmd-compile"), step, "--ranks=2", "--quiet", "-o", tmp_path / f"{step.stem}.spmd")
+    plans = [next((tmp_path / f"{step.stem}.spmd").glob("*.plan.json")).read_text() for step in net]
+    assert plans[0] == plans[1]
+
+
+def test_ir_of_single_iterations_is_that_of_all(net: tuple[Path, Path], tmp_path: Path) -> None:
+    """Who looks at what passes make of an iteration sees all of them."""
+    dumps = []
+    for step in net:
+        run(tool("spmd-compile"), step, "--compile-to=kernels", "--quiet", "-o", tmp_path / "out.mlir",
+            f"--dump-ir={tmp_path / step.stem}")
+        dumps.append([path.read_text() for path in sorted((tmp_path / step.stem).iterdir())])
+    assert dumps[0] == dumps[1] and len(dumps[0]) == 6
