@@ -2,6 +2,7 @@
 
 #include "spmd/Pipelines/Packaging.h"
 #include "JoinKernels.h"
+#include "spmd/Runtime/Core/Hash.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -24,7 +25,7 @@ private:
   LogicalResult addFirstStep(runtime::Manifest &manifest);
   LogicalResult copyFromStep(StringRef name);
   template <typename T>
-  LogicalResult writeReadBack(StringRef name, const T &value,
+  LogicalResult writeReadBack(StringRef name, StringRef text,
                               runtime::Expected<T> (*parse)(const std::string &, std::string_view),
                               std::string (*write)(const T &));
 
@@ -46,13 +47,12 @@ LogicalResult Packager::copyFromStep(StringRef name) {
   return success();
 }
 
-/// Writes `value`, once the runtime's reader has got all of it back: what is written and not read, or read as something
-/// else, would train another program than the one that was verified.
+/// Writes the text of `value`, once the runtime's reader has got all of it back: what is written and not read, or read as
+/// something else, would train another program than the one that was verified.
 template <typename T>
-LogicalResult Packager::writeReadBack(StringRef name, const T &value,
+LogicalResult Packager::writeReadBack(StringRef name, StringRef text,
                                       runtime::Expected<T> (*parse)(const std::string &, std::string_view),
                                       std::string (*write)(const T &)) {
-  std::string text = write(value);
   runtime::Expected<T> read = parse(("'" + name + "'").str(), text);
   if (!read)
     return folder.fail("a mistake of spmd-compile: the runtime refuses what it wrote: " + read.error().message);
@@ -73,7 +73,10 @@ FailureOr<runtime::Manifest> Packager::writeProgram(ModuleOp of) {
     return failure();
   manifest->outsideArena = options.target->findOutsideArena(*plan);
   manifest->needs = options.target->findNeeds(*plan);
-  if (failed(writeReadBack(manifest->programs.front().plan, *plan, runtime::parsePlan, runtime::writePlan)))
+  runtime::ProgramEntry &entry = manifest->programs.front();
+  std::string text = runtime::writePlan(*plan);
+  entry.hash = runtime::formatHash(runtime::hashBytes(text));
+  if (failed(writeReadBack(entry.plan, text, runtime::parsePlan, runtime::writePlan)))
     return failure();
   return manifest;
 }
@@ -104,7 +107,7 @@ LogicalResult Packager::write() {
     return failure();
   FailureOr<runtime::Manifest> manifest = writeProgram(module);
   if (failed(manifest) || (options.firstStep && failed(addFirstStep(*manifest))) ||
-      failed(writeReadBack("manifest.json", *manifest, runtime::parseManifest, runtime::writeManifest)))
+      failed(writeReadBack("manifest.json", runtime::writeManifest(*manifest), runtime::parseManifest, runtime::writeManifest)))
     return failure();
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }

@@ -5,6 +5,7 @@
 #include "spmd/InitAll.h"
 #include "spmd/Pipelines/CrashMessage.h"
 #include "spmd/Runtime/Core/AtomicFile.h"
+#include "spmd/Runtime/Core/Hash.h"
 
 #include "dialects/Aten/AtenInterfaces.h"
 #include "mlir/IR/AsmState.h"
@@ -82,11 +83,13 @@ static LogicalResult writePlan(const std::string &path, bool manifest, MLIRConte
   FailureOr<spmd::runtime::Plan> plan = spmd::translatePlan(program);
   if (failed(plan))
     return failure();
+  std::string text = spmd::runtime::writePlan(*plan);
   if (!manifest)
-    return os << spmd::runtime::writePlan(*plan), success();
+    return os << text, success();
   FailureOr<spmd::runtime::Manifest> described = spmd::translateManifest(*module, program, *plan, {});
   if (failed(described))
     return failure();
+  described->programs.front().hash = spmd::runtime::formatHash(spmd::runtime::hashBytes(text));
   return os << spmd::runtime::writeManifest(*described), success();
 }
 

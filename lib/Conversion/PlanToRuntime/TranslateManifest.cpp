@@ -151,8 +151,7 @@ void ManifestTranslator::addArena() {
 void ManifestTranslator::addProgram() {
   std::string name = program.getSymName().str();
   manifest.programs.push_back({name, name + ".plan.json",
-                               runtime::formatHash(runtime::hashBytes(runtime::collectiveTrace(plan))),
-                               runtime::formatHash(runtime::hashBytes(runtime::writePlan(plan)))});
+                               runtime::formatHash(runtime::hashBytes(runtime::collectiveTrace(plan))), /*hash=*/""});
 }
 
 static runtime::LaunchParameter translateParameter(Attribute parameter) {

@@ -3,6 +3,7 @@
 #include "CertificateMemory.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace spmd::runtime;
 
@@ -211,25 +212,46 @@ Status MemoryChecker::checkLifetimes() const {
   return Status::success();
 }
 
+/// In the order of their first bytes, accesses that overlap follow each other.
 Status MemoryChecker::checkConflicts(const std::vector<Site> &accesses, size_t buffer) const {
-  for (size_t i = 0; i < accesses.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      const Site &a = accesses[j], &b = accesses[i];
-      if (a.command == b.command || !(a.writes || b.writes) || !a.overlaps(b))
-        continue;
-      if (before(a.command, b.command) || before(b.command, a.command))
-        continue;
-      return certificateError(plan, b.command, 5,
-                              "is not ordered with " + siteName(a) + ", and both access the same bytes of " +
-                                  bufferName(buffer));
+  std::vector<size_t> byBegin(accesses.size());
+  std::iota(byBegin.begin(), byBegin.end(), 0);
+  std::sort(byBegin.begin(), byBegin.end(), [&](size_t a, size_t b) {
+    return std::make_pair(accesses[a].begin, a) < std::make_pair(accesses[b].begin, b);
+  });
+  auto conflict = [&](const Site &a, const Site &b) {
+    return a.command != b.command && (a.writes || b.writes) && a.overlaps(b) && !before(a.command, b.command) &&
+           !before(b.command, a.command);
+  };
+  // Of several the first one in the order of the accesses.
+  std::pair<size_t, size_t> found(accesses.size(), 0);
+  for (size_t at = 0; at < byBegin.size(); ++at)
+    for (size_t behind = at + 1;
+         behind < byBegin.size() && accesses[byBegin[behind]].begin < accesses[byBegin[at]].end; ++behind) {
+      auto [earlier, later] = std::minmax(byBegin[at], byBegin[behind]);
+      if (std::make_pair(later, earlier) < found && conflict(accesses[earlier], accesses[later]))
+        found = {later, earlier};
     }
-  return Status::success();
+  if (found.first == accesses.size())
+    return Status::success();
+  return certificateError(plan, accesses[found.first].command, 5,
+                          "is not ordered with " + siteName(accesses[found.second]) +
+                              ", and both access the same bytes of " + bufferName(buffer));
 }
 
 Status MemoryChecker::checkWritten(const std::vector<Site> &accesses, size_t buffer) const {
+  // Most of what is read often is there when the step begins.
+  std::vector<const Site *> fromBegin;
+  for (const Site &access : accesses)
+    if (access.writes && access.command == kStepBegin)
+      fromBegin.push_back(&access);
+  auto covers = [&](const Site &write, const Site &read) {
+    return write.begin <= read.begin && read.end <= write.end && before(write.command, read.command);
+  };
   std::vector<std::pair<int64_t, int64_t>> written;
   for (const Site &read : accesses) {
-    if (!read.reads)
+    if (!read.reads || std::any_of(fromBegin.begin(), fromBegin.end(),
+                                   [&](const Site *write) { return write != &read && covers(*write, read); }))
       continue;
     written.clear();
     for (const Site &write : accesses)

@@ -14,6 +14,9 @@
 // closure are exactly those of which no two may share bytes, and every such set
 // is alive at some closure.
 //
+// Where all commands are on one stream, closures are what came before a moment,
+// and a sum over moments finds the peak.
+//
 //===----------------------------------------------------------------------===//
 
 #include "spmd/Runtime/Core/MemoryPeak.h"
@@ -186,7 +189,49 @@ MemoryPeak PeakFinder::find() {
   return peak;
 }
 
+/// Of commands of one stream. At moment 0 nothing has begun, at 1 the first command may start, at 1 + n, n commands are
+/// complete, and at the last moment the step is over.
+static MemoryPeak findOnOneStream(const std::vector<ScheduledCommand> &commands, const std::vector<BufferLife> &lives) {
+  size_t end = commands.size() + 2;
+  auto birthOf = [&](const BufferLife &life) -> size_t {
+    if (life.fromBegin)
+      return 0;
+    return life.uses.empty() ? end : 1 + static_cast<size_t>(*std::min_element(life.uses.begin(), life.uses.end()));
+  };
+  auto deathOf = [&](const BufferLife &life) -> size_t {
+    if (life.toEnd)
+      return end + 1;
+    return life.uses.empty() ? 1 : 2 + static_cast<size_t>(*std::max_element(life.uses.begin(), life.uses.end()));
+  };
+  std::vector<int64_t> change(end + 2);
+  for (const BufferLife &life : lives)
+    if (life.isUsed() && birthOf(life) < deathOf(life)) {
+      change[birthOf(life)] += life.bytes;
+      change[deathOf(life)] -= life.bytes;
+    }
+  MemoryPeak peak;
+  size_t moment = 0;
+  int64_t alive = peak.bytes = change[0];
+  for (size_t at = 1; at <= end; ++at)
+    if (alive += change[at]; alive > peak.bytes) {
+      peak.bytes = alive;
+      moment = at;
+    }
+  for (size_t i = 0; i < lives.size(); ++i) {
+    const BufferLife &life = lives[i];
+    if (!life.isUsed() || birthOf(life) > moment || deathOf(life) <= moment)
+      continue;
+    peak.alive.push_back(i);
+    if (!life.fromBegin && !life.uses.empty())
+      peak.command = std::max(peak.command, *std::min_element(life.uses.begin(), life.uses.end()));
+  }
+  return peak;
+}
+
 MemoryPeak spmd::runtime::findMemoryPeak(const std::vector<ScheduledCommand> &commands, const HappensBefore &order,
                                          const std::vector<BufferLife> &lives) {
+  if (std::all_of(commands.begin(), commands.end(),
+                  [&](const ScheduledCommand &command) { return command.stream == commands.front().stream; }))
+    return findOnOneStream(commands, lives);
   return PeakFinder(commands, order, lives).find();
 }

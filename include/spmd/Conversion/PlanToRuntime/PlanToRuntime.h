@@ -35,7 +35,8 @@ plan::ProgramOp getProgram(mlir::ModuleOp module);
 mlir::FailureOr<runtime::Plan> translatePlan(plan::ProgramOp program);
 
 /// What `module` says of `program`, which has become `plan`, and of its kernels; what a run needs beside its arenas is
-/// the target's to say (Target::findOutsideArena). Fails as translatePlan does.
+/// the target's to say (Target::findOutsideArena), and the hash of the plan's file is for who writes it. Fails as
+/// translatePlan does.
 mlir::FailureOr<runtime::Manifest> translateManifest(mlir::ModuleOp module, plan::ProgramOp program,
                                                      const runtime::Plan &plan, const ArtifactKernels &kernels);
 
