@@ -36,9 +36,9 @@ using runtime::StatusCode;
 
 namespace {
 
-/// Of a loop with many iterations so many go through the passes: the first and the last ones differ from those between
-/// them, of which there must be two.
-constexpr int64_t kFewIterations = 4;
+/// Of a loop with many iterations so many go through the passes. Two of them, or of what is like them before the loop,
+/// must be alike.
+constexpr int64_t kFewIterations = 3;
 
 /// Remembers which pass failed.
 class FailedPass : public PassInstrumentation {
@@ -152,9 +152,11 @@ LogicalResult Compiler::runPasses(Phase phase, bool onlyVerifiers, TimingScope &
   pm.addInstrumentation(std::make_unique<FailedPass>(failedPass, options.pipeline));
   std::string problem;
   llvm::raw_string_ostream os(problem);
+  PipelineOptions pipeline = options.pipeline;
+  pipeline.readsPlanBack = options.to != Phase::artifact || options.resumes || !pipeline.after.empty();
   if (onlyVerifiers) {
-    addVerifiers(pm, phase, options.pipeline);
-  } else if (failed(addPhase(pm, phase, options.pipeline, os))) {
+    addVerifiers(pm, phase, pipeline);
+  } else if (failed(addPhase(pm, phase, pipeline, os))) {
     isInternal = true;
     return error(StringRef(problem).rtrim());
   }

@@ -70,6 +70,8 @@ struct PipelineOptions {
   /// The most thread blocks of a collective (spmd-convert-kernel-to-plan): what its device has room for; 0: it has
   /// none.
   int64_t collectiveBlocks = 0;
+  /// Whether the plan is verified as the runtime reads it; who writes an artifact reads it back there.
+  bool readsPlanBack = true;
   /// A user's passes behind those of a phase, as text: "cse,my-pass{option=1}".
   std::vector<std::pair<Phase, std::string>> after;
 };

@@ -18,6 +18,7 @@ using namespace spmd;
 
 namespace {
 struct DropWaitsPass : PlanPass<spmd::impl::DropWaitsPassBase<DropWaitsPass>> {
+  bool isNeeded(plan::ProgramOp program) override { return !program.getOps<plan::WaitOp>().empty(); }
   LogicalResult runOnPlan(plan::ProgramOp program, const runtime::Plan &plan,
                           const runtime::Manifest &manifest) override;
 };

@@ -17,6 +17,8 @@ public:
     plan::ProgramOp program = getProgram(this->getOperation());
     if (!program)
       return this->signalPassFailure();
+    if (!isNeeded(program))
+      return;
     mlir::FailureOr<runtime::Plan> plan = translatePlan(program);
     if (failed(plan))
       return this->signalPassFailure();
@@ -26,6 +28,9 @@ public:
   }
 
 protected:
+  /// Whether the program has what the pass is about.
+  virtual bool isNeeded(plan::ProgramOp program) { return true; }
+
   /// Fails after an error has been emitted.
   virtual llvm::LogicalResult runOnPlan(plan::ProgramOp program, const runtime::Plan &plan,
                                         const runtime::Manifest &manifest) = 0;

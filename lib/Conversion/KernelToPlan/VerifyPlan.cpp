@@ -17,6 +17,8 @@ using namespace spmd;
 
 namespace {
 struct VerifyPlanPass : PlanPass<spmd::impl::VerifyPlanPassBase<VerifyPlanPass>> {
+  using PlanPass::PlanPass;
+
   LogicalResult runOnPlan(plan::ProgramOp program, const runtime::Plan &translated,
                           const runtime::Manifest &described) override;
 };
@@ -36,20 +38,21 @@ LogicalResult VerifyPlanPass::runOnPlan(plan::ProgramOp program, const runtime::
   FailureOr<std::string> kernels = kernel::getKernelTable(getOperation());
   if (failed(kernels))
     return failure();
+  auto check = [&](const runtime::Manifest &manifest, const runtime::Plan &plan) -> runtime::Status {
+    if (runtime::Status status = runtime::checkCertificate(manifest, plan); !status.ok())
+      return status;
+    // A plan that was written by hand comes without kernels.
+    return kernels->empty() ? runtime::Status::success() : runtime::checkKernelTable(plan, *kernels);
+  };
   // As a run will read them, so that what the reader refuses is refused here.
-  auto check = [&]() -> runtime::Status {
+  auto checkReadBack = [&]() -> runtime::Status {
     auto plan = runtime::parsePlan("plan", runtime::writePlan(translated));
     if (!plan)
       return plan.error();
     auto manifest = runtime::parseManifest("manifest", runtime::writeManifest(described));
-    if (!manifest)
-      return manifest.error();
-    if (runtime::Status status = runtime::checkCertificate(*manifest, *plan); !status.ok())
-      return status;
-    // A plan that was written by hand comes without kernels.
-    return kernels->empty() ? runtime::Status::success() : runtime::checkKernelTable(*plan, *kernels);
+    return manifest ? check(*manifest, *plan) : manifest.error();
   };
-  runtime::Status status = check();
+  runtime::Status status = readBack ? checkReadBack() : check(described, translated);
   if (!status.ok())
     report(program, status);
   return success(status.ok());

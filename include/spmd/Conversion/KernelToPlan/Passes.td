@@ -269,8 +269,8 @@ def DropWaitsPass : Pass<"spmd-drop-waits", "::mlir::ModuleOp"> {
 def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
   let summary = "proves schedule and memory of the plan, as the loader will";
   let description = [{
-    **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader, and runs the
-    runtime's certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes,
+    **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader (not with
+    `read-back=false`, for who reads back what is written in the end), and runs the runtime's certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes,
     nothing read before it is written, every gradient reduced exactly once, and what is computed is the `plan.dataflow`. An error is reported at the command, with
     module path and Python line.
 
@@ -291,6 +291,8 @@ def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
     // fails with: certificate rule 2: command 1 (copy): operands overlap
     ```
   }];
+  let options = [Option<"readBack", "read-back", "bool", /*default=*/"true",
+                        "Check what the runtime reads of the plan's text, not the plan itself">];
 }
 
 #endif // SPMD_CONVERSION_KERNELTOPLAN_PASSES_TD
