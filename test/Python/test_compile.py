@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import copy
 import dataclasses
+import enum
 import functools
 import os
 import re
@@ -157,9 +158,31 @@ class Result:
 Pair = collections.namedtuple("Pair", "loss logits")
 
 
+class Kind(enum.Enum):
+    LOSS = 1
+
+
 class Plain:
     def __init__(self, loss):
         self.loss = loss
+
+
+class Slots:
+    __slots__ = ("loss",)
+
+
+class Attributes(dict):
+    __getattr__ = dict.__getitem__
+
+
+def in_slots(loss):
+    made = Slots()
+    made.loss = loss
+    return made
+
+
+def yielding(loss):
+    yield loss
 
 
 def returning(make):
@@ -180,7 +203,8 @@ def returning(make):
     lambda loss, logits: Result(loss, {"logits": (logits,)}),
     lambda loss, logits: [Result(loss, Result(logits, None, "inner"))],
     lambda loss, logits: Pair(loss, logits),
-    lambda loss, logits: collections.OrderedDict(loss=loss, logits=logits)])
+    lambda loss, logits: collections.OrderedDict(loss=loss, logits=logits),
+    lambda loss, logits: {"shape": logits.shape, Kind.LOSS: loss, (1, 2): [loss.shape]}])
 def test_a_result_is_what_eager_returns(compiler, make) -> None:
     example = mlp.setup()
     model, optimizer = eager_twin(example)
@@ -191,6 +215,8 @@ def test_a_result_is_what_eager_returns(compiler, make) -> None:
     def plain(value):
         if dataclasses.is_dataclass(value):
             return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        if isinstance(value, torch.Size):
+            return "size", *value
         if isinstance(value, (list, tuple)):
             return [plain(v) for v in value]
         if isinstance(value, dict):
@@ -211,11 +237,29 @@ def test_a_result_is_what_eager_returns(compiler, make) -> None:
     assert_same_parts(plain(ours), plain(theirs))
 
 
-def test_a_result_that_hides_tensors_is_refused(compiler) -> None:
+@pytest.mark.parametrize("make, message", [
+    (Plain, "returns a Plain, and what it computed is in its attribute 'loss'"),
+    (in_slots, "returns a Slots, and what it computed is in its attribute 'loss'"),
+    (lambda loss: Attributes(loss=loss), "returns a Attributes, and what it computed is in its entry 'loss'"),
+    (lambda loss: lambda: loss, "returns a function, and what it computed is in its variable 'loss'"),
+    (lambda loss: functools.partial(torch.add, loss), "returns a partial, and what it computed is in its argument 0"),
+    (lambda loss: {"loss": loss}.values(), "returns a dict_values, and what it computed is in its entry 0"),
+    (yielding, "returns a generator, which computes when the step is over"),
+    (lambda loss: map(torch.neg, [loss]), "returns a map, which computes when the step is over")])
+def test_a_result_that_hides_tensors_is_refused(compiler, make, message: str) -> None:
     example = mlp.setup()
-    with pytest.raises(spmd.CaptureError, match="returns a Plain, and what it computed is in its attribute 'loss'"):
-        spmd.compile(returning(lambda loss, logits: Plain(loss)), ranks=2)(example["model"], example["optimizer"],
-                                                                           *example["args"])
+    with pytest.raises(spmd.CaptureError, match=message):
+        spmd.compile(returning(lambda loss, logits: make(loss)), ranks=2)(example["model"], example["optimizer"],
+                                                                          *example["args"])
+
+
+def test_a_step_that_yields_is_refused(compiler) -> None:
+    def train_step(model, optimizer, x, y):
+        yield F.cross_entropy(model(x), y)
+
+    example = mlp.setup()
+    with pytest.raises(spmd.CaptureError, match="a step that yields"):
+        spmd.compile(train_step, ranks=2)(example["model"], example["optimizer"], *example["args"])
 
 
 def test_every_way_to_compile(compiler) -> None:

@@ -281,7 +281,7 @@ def _result_tree(result: Any) -> Any:
     if isinstance(result, Empty):
         return {"empty": {"shape": list(result.shape), "dtype": DTYPES[result.dtype]}}
     if isinstance(result, dict):
-        return {"dict": [[k, _result_tree(v)] for k, v in result.items()]}
+        return {"dict": [[k if isinstance(k, (bool, int, float, str)) else str(k), _result_tree(v)] for k, v in result.items()]}
     if isinstance(result, (list, tuple)):
         return {"list" if isinstance(result, list) else "tuple": [_result_tree(v) for v in result]}
     if type(result) in pytree.SUPPORTED_NODES:  # a registered class: its parts, in order

@@ -448,7 +448,8 @@ def _dropped(origin: Origin, rows: Rows, p: float = 0.5, training: bool = True, 
 
 def with_tensors(tree: Any) -> Any:
     """What a step returns, where rows whose number is known are tensors."""
-    return pytree.tree_map(lambda leaf: leaf.as_tensor() if isinstance(leaf, Rows) and leaf.origin.length is not None else leaf, tree)
+    return pytree.tree_map(lambda leaf: leaf.as_tensor() if isinstance(leaf, Rows) and leaf.origin.length is not None else leaf, tree,
+                           is_leaf=lambda node: isinstance(node, torch.Size))
 
 
 def refuse_rows(leaves: Sequence[Any]) -> None:
