@@ -12,6 +12,7 @@ from .capture import CaptureError
 from .capture.batch_sizes import SizedStep, resized, row_dims, with_rows
 from .capture.call import StepCall
 from .capture.left_values import Left
+from .capture.settings import Setting
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +41,7 @@ class OneSize:
     left: Sequence[Left]
     output_shapes: list[Sequence[int]]
     rows: int | None = None
+    settings: Sequence[Setting] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,7 +90,7 @@ class BatchSizes:
 
     def add(self, key: tuple[Any, ...], rows: int, captured: StepPackage, shapes: Sequence[Sequence[int]]) -> None:
         """Calls with this key are served from now on. `shapes`: of the program's outputs."""
-        size = OneSize(captured.result, captured.left, [], rows)
+        size = OneSize(captured.result, captured.left, [], rows, captured.settings)
         size.output_shapes = [self._cut(shape, number, rows) for number, shape in enumerate(shapes)]
         self._known.append((key, size))
 

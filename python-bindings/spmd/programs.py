@@ -19,6 +19,7 @@ from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
 from .capture.scheduled import option_names
 from .capture.left_values import Table, leave, note_values
+from .capture.settings import put
 from .capture.surroundings import surroundings
 from .capture.trace import Output
 from .livestate import Replaced
@@ -130,10 +131,11 @@ class Program:
                 return made[-1] if isinstance(leaf, Output) else value(leaf)
             return pytree.tree_map(given, tree), made
 
-        if size.left:
+        if size.left or size.settings:
             modules = dict(named_modules(self.call.model, whole(self.call.model, self.held)))
             for left in size.left:
                 leave(left.owner if isinstance(left.owner, Table) else modules[left.owner], left.key, *values(left.value))
+            put(size.settings, modules)
         for grown in self.package.grown:
             grown.append(*values(grown.items))
 
@@ -147,7 +149,7 @@ class Program:
         """What is this program's, and what is the batch size's, of a call that it serves."""
         known = self.sizes and self.sizes.find(key)
         shapes = [info.shape for info in self.trainer.outputs] if self.package.written else []
-        return known or OneSize(self.package.result, self.package.left, shapes)
+        return known or OneSize(self.package.result, self.package.left, shapes, settings=self.package.settings)
 
     def check_batch(self, rows: StepCall, size: OneSize) -> None:
         """Raises where the batch that a call gives cannot take what the step writes into it."""

@@ -17,17 +17,21 @@ from ..away import fetch
 from ..models import tensor_names
 from ..precision import Precision
 from ..torch_versions import why_not
+from .baked_values import baked_values, changed
 from .batch_sizes import capture_sizes, sizes_of
 from .build import build_package
 from .call import StepCall
+from .code_names import users_hooks
 from .errors import CaptureError, error_at
 from .gradients import fetch_gradients
+from .held import whole
 from .optimizer_state import first_step_differs
 from .package import StepPackage
 from .quick import quickly
 from .reached import CompiledFunction
 from .reference import record_reference
 from .scheduled import Scheduled
+from .settings import check_unread
 from .taken import OtherTaken
 from .trace import trace, trace_first_step
 from .wrapped import check_not_wrapped
@@ -115,6 +119,10 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
                        f"the step keeps a traced value in {kept[0].path!r}, where no artifact puts anything",
                        "return it from the step, or copy it into a buffer of the module; what spmd.compile has made puts "
                        "it there")
+    if package.settings:
+        read = baked_values(call.train_step, call.model, package.held, call.others,
+                            users_hooks(whole(call.model, package.held), call.optimizers))
+        check_unread(package.settings, lambda: (found := changed(read)) and (found.path, found.get()))
     if reference:
         record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks,
                          batch_dims or {}, reference_movement, reference_gradient_divide_factor)

@@ -61,7 +61,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     step = {
         "format": FORMAT, "version": 1, "torch": torch.__version__.split("+")[0], "name": name,
         "module_tree": module_tree(view),
-        "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad}
+        "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad or names[0] in traced.stepped_gradients}
                        for kind, t, names in tensors.values() if kind == "param"],
         "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": not persistent.isdisjoint(names)}
                     for kind, t, names in tensors.values() if kind == "buffer"],
@@ -90,7 +90,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         step |= {"version": 9, "repeats": repeats}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, grown=traced.grown, written=traced.written,
-                       checks=traced.checks,
+                       settings=traced.settings, checks=traced.checks,
                        read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
                        gradients=traced.gradients, held=traced.held, asked=traced.asked, seeds=traced.seeds,
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))

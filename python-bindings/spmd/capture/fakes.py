@@ -30,6 +30,7 @@ from .optimizers import Optimizers
 from .refusals import Refusals
 from .scheduled import Scheduled
 from .left_values import Left, left_in_modules, put_blanks
+from .settings import Setting, settings_of
 
 
 @dataclasses.dataclass
@@ -135,6 +136,7 @@ class FakeStep:
                     undo.callback(_restore, own, dict(own))
             for part in (*self.optimizers.parts, *self.optimizers.holders):
                 undo.callback(_restore, vars(part), dict(vars(part)))
+                undo.callback(part.param_groups.__setitem__, slice(None), list(part.param_groups))
             for group in (*self.optimizers.param_groups, *self.optimizers.groups_of_holders):
                 undo.callback(_restore, group, dict(group))
             # clip_grad_norm_ and zero_grad choose their foreach form by type: fakes count as what they stand for.
@@ -146,6 +148,7 @@ class FakeStep:
             self._install_optimizers()
             self._install_rng()
             self._install_batch()
+            self._groups_before = len(self.optimizers.param_groups)
             self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
             yield self
 
@@ -385,6 +388,14 @@ class FakeStep:
                                "would not do\n  cure: return it from the step")
         return left_in_modules(named_modules(self.model, self.whole), self._modules_before)
 
+    def settings(self) -> list[Setting]:
+        """What the traced step leaves in modules that is no traced value."""
+        if len(self.optimizers.param_groups) != self._groups_before:
+            raise CaptureError("the step changes how many param groups its optimizer has\n  cure: call add_param_group() between "
+                               "two calls of the step")
+        wanted = {id(i.fake): i.real.requires_grad for i in self.inputs if i.kind == "param"}
+        return settings_of([*named_modules(self.model, self.whole), *self._watched()], self._modules_before, wanted)
+
     def _watched(self) -> Iterator[tuple[str, torch.nn.Module]]:
         """Modules that the step reaches and that bring no tensors of their own, unless they are the model's, too."""
         own = set(map(id, self.whole.modules()))
@@ -410,6 +421,7 @@ class FakeStep:
                                    "read from optimizer.param_groups at every call")
         for holder in self.optimizers.holders:
             self._check_without_state(holder)
+        self._check_thawed()
         for name, _ in self.whole.named_parameters():
             self._check_registered("parameter", name)
         for name, _ in self.whole.named_buffers():
@@ -424,6 +436,15 @@ class FakeStep:
             if owner is not i.fake and owner is not None:
                 raise (ReplacedGradient if i.state == "grad" else CaptureError)(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
                                    "  cure: update it in place")
+
+    def _check_thawed(self) -> None:
+        """A parameter that was frozen when the call began and has no state yet got none to begin with."""
+        known = {id(i.fake) for i in self.inputs if i.kind == "state"}
+        for i in self.inputs:
+            if i.kind == "param" and not i.real.requires_grad and any(
+                    isinstance(value, FakeTensor) and id(value) not in known for value in self.optimizers.state_of(i.fake).values()):
+                raise CaptureError(f"the step trains {i.name!r}, which was frozen when the call began, and its optimizer has no "
+                                   f"state of it yet\n  cure: unfreeze it before the first call (p.requires_grad_(True))")
 
     def _owner(self, i: Input) -> torch.Tensor | None:
         parameter = next(j.fake for j in self.inputs if j.kind == "param" and j.name == i.name)

@@ -23,6 +23,7 @@ from .lazy_rows import Check
 from .left_values import Left
 from .optimizer_numbers import OptimizerNumbers
 from .seeds import SeededGenerators
+from .settings import Setting
 
 
 FORMAT, VERSION = "spmd-step", 6
@@ -45,6 +46,7 @@ class StepPackage:
     gradients: Gradients = Gradients()  # trace.Trace; in this process only
     left: list[Left] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     grown: list[Grown] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    settings: list[Setting] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     checks: list[Check] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     read_left: frozenset[int] = frozenset()  # trace.Trace; in this process only

@@ -53,6 +53,7 @@ from .reached import Place, Reached
 from .scheduled import Scheduled
 from .segments import Segments
 from .seeds import SeededGenerators
+from .settings import Setting
 from .side_effects import SideEffects, warn_of_output_and_clocks
 from .result import wrap
 from .sync_batch_norm import sync_batch_norms
@@ -97,6 +98,7 @@ class Trace:
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)
     asked: Asked = dataclasses.field(default_factory=Asked)  # what the step was told of its batch
     repeats: list[Repeat] = dataclasses.field(default_factory=list)
+    settings: list[Setting] = dataclasses.field(default_factory=list)  # of modules
 
 
 @dataclasses.dataclass(frozen=True)
@@ -403,7 +405,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
             effects.note_item(value, stack)
         effects.check()
         check_numbers(numbers, fakes.all_numbers(), stamps.optimizer_stack)
-        leftover = fakes.leftover_gradients()
+        settings, leftover = fakes.settings(), fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
             fed = {node for one in stamps.microbatches.repeats for _, nodes in one.fed for node in nodes}
@@ -411,7 +413,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
     traced = _collect(module, fakes, around, accumulates, *result)
     traced.repeats = stamps.microbatches.repeats
     traced.stepped_gradients, traced.optimizer_numbers = fakes.stepped_gradients(), kept_numbers
-    traced.untouched = frozenset(fakes.untouched_gradients())
+    traced.settings, traced.untouched = settings, frozenset(fakes.untouched_gradients())
     asked.forget_batch()
     traced.asked, traced.seeds = asked, effects.seeds
     traced.stepped = frozenset(number for number, count in stamps.updates.items() if count)
