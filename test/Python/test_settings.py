@@ -172,3 +172,16 @@ def test_a_step_that_adds_a_param_group_is_refused() -> None:
     with pytest.raises(spmd.CaptureError, match="changes how many param groups its optimizer has"):
         step(*batch(0))
     assert len(trains.optimizer.param_groups) == 1
+
+
+@pytest.mark.parametrize("restart", [lambda o: o.state.clear(), lambda o: o.state[o.param_groups[0]["params"][0]].clear()])
+def test_a_step_that_clears_its_optimizers_state_is_refused(restart: Callable[[torch.optim.Optimizer], None]) -> None:
+    trains = OnlySets()
+
+    @spmd.compile
+    def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        restart(trains.optimizer)
+        return trains.update(trains.optimizer, F.cross_entropy(trains.model(x), y))
+
+    with pytest.raises(spmd.CaptureError, match="replaces 'step' of '0.weight' by another tensor"):
+        step(*batch(0))

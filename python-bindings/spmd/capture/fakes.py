@@ -421,7 +421,7 @@ class FakeStep:
                                    "read from optimizer.param_groups at every call")
         for holder in self.optimizers.holders:
             self._check_without_state(holder)
-        self._check_thawed()
+        self._check_new_state()
         for name, _ in self.whole.named_parameters():
             self._check_registered("parameter", name)
         for name, _ in self.whole.named_buffers():
@@ -437,14 +437,19 @@ class FakeStep:
                 raise (ReplacedGradient if i.state == "grad" else CaptureError)(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
                                    "  cure: update it in place")
 
-    def _check_thawed(self) -> None:
-        """A parameter that was frozen when the call began and has no state yet got none to begin with."""
+    def _check_new_state(self) -> None:
+        """State that the step has made is none of the graph's: of a parameter that was frozen when the call began, or of an
+        optimizer that begins anew."""
         known = {id(i.fake) for i in self.inputs if i.kind == "state"}
         for i in self.inputs:
-            if i.kind == "param" and not i.real.requires_grad and any(
-                    isinstance(value, FakeTensor) and id(value) not in known for value in self.optimizers.state_of(i.fake).values()):
-                raise CaptureError(f"the step trains {i.name!r}, which was frozen when the call began, and its optimizer has no "
-                                   f"state of it yet\n  cure: unfreeze it before the first call (p.requires_grad_(True))")
+            for state, value in self.optimizers.state_of(i.fake).items() if i.kind == "param" else ():
+                if not isinstance(value, FakeTensor) or id(value) in known:
+                    continue
+                if not i.real.requires_grad:
+                    raise CaptureError(f"the step trains {i.name!r}, which was frozen when the call began, and its optimizer has no "
+                                       "state of it yet\n  cure: unfreeze it before the first call (p.requires_grad_(True))")
+                raise CaptureError(f"the step replaces {state!r} of {i.name!r} by another tensor\n  cure: update it in place, or "
+                                   "begin with other state between two calls (optimizer.state.clear())")
 
     def _owner(self, i: Input) -> torch.Tensor | None:
         parameter = next(j.fake for j in self.inputs if j.kind == "param" and j.name == i.name)
