@@ -1,6 +1,10 @@
 """Forward-mode differentiation in a step trains like eager PyTorch."""
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -35,3 +39,26 @@ def test_it_trains_like_eager(term, ranks: int) -> None:
         x, y = torch.randn(6, 4), torch.randn(6, 2)
         losses.append([call(model, optimizer, x, y).item() for _ in range(4)])
     assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
+FIRST = """
+import torch
+import spmd
+
+def step(model, optimizer, x):
+    loss = torch.func.jvp(model, (x,), (x.cos(),))[1].square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    return loss
+
+model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2, bias=False))
+spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
+"""
+
+
+def test_a_process_may_begin_with_it() -> None:
+    """PyTorch compiles what forward-mode needs with TorchScript when a process first uses it, here within a trace."""
+    done = subprocess.run([sys.executable, "-c", FIRST], capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr

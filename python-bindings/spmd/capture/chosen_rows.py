@@ -482,6 +482,14 @@ class ChosenRows:
         one_hot, l1_loss = torch.nn.functional.one_hot, torch.nn.functional.l1_loss
         apply = torch.autograd.Function.apply.__func__
 
+        script = torch.jit.script
+
+        def plain_script(*args, **kwargs):  # whose compiler knows PyTorch's own functions; forward-mode calls it once a process
+            with contextlib.ExitStack() as originals:
+                originals.enter_context(unittest.mock.patch.object(torch, "where", where))
+                originals.enter_context(unittest.mock.patch.object(torch, "masked_select", masked_select))
+                return script(*args, **kwargs)
+
         def noted_nonzero(input, *args, as_tuple=False, **kwargs):
             if not isinstance(input, FakeTensor) or args or kwargs or not input.dim() or _is_pytorchs(sys._getframe(2)):
                 return nonzero(input, *args, as_tuple=as_tuple, **kwargs)
@@ -547,7 +555,7 @@ class ChosenRows:
                                           (torch.Tensor, "masked_select", noted_masked_select),
                                           (torch.nn.functional, "l1_loss", noted_l1_loss),
                                           (torch.autograd.Function, "apply", classmethod(noted_apply)),
-                                          (torch.nn.functional, "one_hot", noted_one_hot)):
+                                          (torch.nn.functional, "one_hot", noted_one_hot), (torch.jit, "script", plain_script)):
                 patches.enter_context(unittest.mock.patch.object(
                     owner, name, function if isinstance(function, classmethod) else _telling_errors(function)))
             yield
