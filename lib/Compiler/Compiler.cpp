@@ -327,7 +327,6 @@ LogicalResult Compiler::repeatFewIterations(bool &isInKernels, TimingScope &timi
     return read(kept);
   };
   isInKernels = false;
-  int64_t missing = FewIterations::of(*module)->missing();
   {
     RecordDiagnostics collect(&context, options.remarks, [&](const DiagnosticRecord &record) { say(record); });
     said = &records;
@@ -335,10 +334,9 @@ LogicalResult Compiler::repeatFewIterations(bool &isInKernels, TimingScope &timi
     OwningOpRef<ModuleOp> few = std::move(module);
     said = &unused;
     isInKernels = succeeded(compiled) && succeeded(readAgain(kFewIterations + 1)) && succeeded(runToKernels(timing)) &&
-                  isOneMore(*few, *module, why) && succeeded(repeatIterations(*few, missing, why));
+                  succeeded(completeIterations(*few, *module, why));
     if (isInKernels) {
       module = std::move(few);
-      (*module)->removeAttr(kIterationsAttr);
       why = "the step with all iterations is none that the passes would give";
       isInKernels = succeeded(runPasses(Phase::kernels, /*onlyVerifiers=*/true, timing));
     }

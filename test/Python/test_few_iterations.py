@@ -50,6 +50,13 @@ class Counting(Net):
         return super().forward(x)
 
 
+class Positions(Net):
+    """Each iteration has values that every rank has whole: a list of them is part of the IR."""
+
+    def forward(self, x):
+        return super().forward(x) + torch.arange(2048.0).mul(x.sum()).cos().mean()
+
+
 class Normed(nn.Module):
     """Running statistics over the batches of all iterations."""
 
@@ -96,6 +103,13 @@ def net(tmp_path_factory) -> tuple[Path, Path]:
 def test_kernels_are_those_of_all_iterations(net: tuple[Path, Path], options: str) -> None:
     (few, is_few), (whole, _) = (compiled(step, *options.split()) for step in net)
     assert is_few
+    assert few == whole
+
+
+def test_values_that_ranks_have_whole(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    (few, is_few), (whole, _) = (compiled(step, "--ranks=2") for step in packages(Positions(), tmp_path))
+    assert is_few and "spmd.replicated" in few
     assert few == whole
 
 

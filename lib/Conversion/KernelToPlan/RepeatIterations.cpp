@@ -2,6 +2,7 @@
 
 #include "spmd/Conversion/KernelToPlan/RepeatIterations.h"
 #include "dialects/Spmd/Iterations.h"
+#include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OperationSupport.h"
@@ -380,17 +381,57 @@ LogicalResult spmd::repeatIterations(ModuleOp module, int64_t extra, std::string
   return IterationRepeater(getStep(module)).repeat(extra, why);
 }
 
-bool spmd::isOneMore(ModuleOp few, ModuleOp more, std::string &why) {
+/// Whether `more`, made of one iteration more, is `few` with one put in; `why` says where not. Neither is changed.
+static bool isOneMore(ModuleOp few, ModuleOp more, std::string &why) {
   OwningOpRef<ModuleOp> repeated = few.clone();
   if (failed(repeatIterations(*repeated, 1, why)))
     return false;
   OwningOpRef<ModuleOp> expected = more.clone();
-  (*repeated)->removeAttr(kIterationsAttr);
-  (*expected)->removeAttr(kIterationsAttr);
+  for (StringRef name : {kIterationsAttr, kReplicatedAttr}) { // the latter: see extend
+    (*repeated)->removeAttr(name);
+    (*expected)->removeAttr(name);
+  }
   if (OperationEquivalence::isEquivalentTo(*repeated, *expected, OperationEquivalence::None))
     return true;
   why = "the program of one iteration more has other ops besides";
   return false;
+}
+
+/// A list in program order, `few`, to which one iteration more adds what `more` has in one place: with what `extra`
+/// iterations add. Null where they differ in another way.
+static ArrayAttr extend(ArrayAttr few, ArrayAttr more, int64_t extra) {
+  if (more.size() < few.size())
+    return {};
+  size_t added = more.size() - few.size(), at = 0;
+  while (at < few.size() && few[at] == more[at])
+    ++at;
+  if (few.getValue().drop_front(at) != more.getValue().drop_front(at + added))
+    return {};
+  SmallVector<Attribute> values(few.begin(), few.begin() + at);
+  for (int64_t i = 0; i < extra; ++i)
+    llvm::append_range(values, more.getValue().slice(at, added));
+  llvm::append_range(values, few.getValue().drop_front(at));
+  return ArrayAttr::get(few.getContext(), values);
+}
+
+LogicalResult spmd::completeIterations(ModuleOp few, ModuleOp more, std::string &why) {
+  std::optional<FewIterations> iterations = FewIterations::of(few);
+  if (!iterations)
+    return why = "it is not said what is left out", failure();
+  if (!isOneMore(few, more, why))
+    return failure();
+  auto replicated = few->getAttrOfType<ArrayAttr>(kReplicatedAttr);
+  auto moreReplicated = more->getAttrOfType<ArrayAttr>(kReplicatedAttr);
+  ArrayAttr allReplicated =
+      replicated && moreReplicated ? extend(replicated, moreReplicated, iterations->missing()) : ArrayAttr();
+  if (!allReplicated && (replicated || moreReplicated))
+    return why = "what ranks have whole differs between iterations", failure();
+  if (failed(repeatIterations(few, iterations->missing(), why)))
+    return failure();
+  if (allReplicated)
+    few->setAttr(kReplicatedAttr, allReplicated);
+  few->removeAttr(kIterationsAttr);
+  return success();
 }
 
 namespace {

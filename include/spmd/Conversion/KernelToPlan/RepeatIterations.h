@@ -8,7 +8,7 @@
 //
 // That the middle repeats does not prove that the rest is the same for any number of iterations: five additions of one
 // may have become one cluster behind the loop. So the program with one iteration more, which has been through the
-// passes as well, must be this one with one put in (isOneMore). Else all iterations are imported.
+// passes as well, must be this one with one put in (completeIterations). Else all iterations are imported.
 //
 //===----------------------------------------------------------------------===//
 #ifndef SPMD_CONVERSION_KERNELTOPLAN_REPEATITERATIONS_H
@@ -25,8 +25,9 @@ namespace spmd {
 /// says what is different.
 llvm::LogicalResult repeatIterations(mlir::ModuleOp module, int64_t extra, std::string &why);
 
-/// Whether `more`, made of one iteration more, is `few` with one put in; `why` says where not. Neither is changed.
-bool isOneMore(mlir::ModuleOp few, mlir::ModuleOp more, std::string &why);
+/// Completes `few`, which has `spmd.iterations`, in kernels: all missing iterations are put in. `more` is what the same
+/// passes made of one iteration more. Fails as repeatIterations does, and where `more` is not `few` with one put in.
+llvm::LogicalResult completeIterations(mlir::ModuleOp few, mlir::ModuleOp more, std::string &why);
 
 } // namespace spmd
 
