@@ -88,7 +88,13 @@ class Program:
         changed += filter(None, [self.package.optimizer_numbers.what_is_new(), self.package.asked.what_is_new(call.batch)])
         if not changed and not self.takes(need.gradients):
             return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"
+        if not changed and not self._holds_alike(need.structure):
+            return "what the step reaches without an argument has another form, a module there another train() or eval(), or another hook"
         return "; ".join(changed) or "the optimizer has other param groups"
+
+    def _holds_alike(self, model: list[int]) -> bool:
+        held = self.held.now()
+        return held is not None and held.key(model) == self._held_key
 
     def _is_read(self, path: str, tensor: torch.Tensor) -> bool:
         """Whether the trace has read what an earlier call has left at `path`."""

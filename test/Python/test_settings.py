@@ -185,3 +185,17 @@ def test_a_step_that_clears_its_optimizers_state_is_refused(restart: Callable[[t
 
     with pytest.raises(spmd.CaptureError, match="replaces 'step' of '0.weight' by another tensor"):
         step(*batch(0))
+
+
+def test_says_that_a_module_which_it_reaches_has_another_mode() -> None:
+    trains = SetsModes()
+
+    @spmd.compile
+    def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        target = trains.other(x).detach()
+        return trains.update(trains.optimizer, F.mse_loss(trains.model(x), target))
+
+    step(*batch(0))
+    trains.other.eval()
+    with pytest.warns(spmd.Remark, match=r"a module there another train\(\) or eval\(\)"):
+        step(*batch(1))
