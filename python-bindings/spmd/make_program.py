@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 
 from .batch_sizes import BatchSizes, NewSizes, RankRows
 from .capture import CaptureError, StepPackage, capture_call
-from .capture.baked_values import baked_values, slots_of
+from .capture.baked_values import baked_values, begun_with, slots_of
 from .capture.batch_sizes import OtherStep, capture_sizes, count_rows
 from .capture.call import StepCall
 from .capture.code_names import users_hooks
@@ -94,7 +94,8 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
     is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
     values = baked_values(call.train_step, call.model, package.held, call.others,
                           users_hooks(everything, call.optimizers), is_read, package.grown)
-    values += slots_of(package.left, dict(named_modules(call.model, everything)), package.held, is_read)
+    modules = dict(named_modules(call.model, everything))
+    values += [*slots_of(package.left, modules, package.held, is_read), *begun_with(package.settings, modules)]
     program = Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
     if sizes is not None:
         sizes.put(program, need.key)

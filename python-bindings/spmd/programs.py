@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 
 from .batch_sizes import BatchSizes, OneSize
 from .capture import StepPackage
-from .capture.baked_values import BakedValue, are_alike, baked_values, changed as changed_value, slots_of
+from .capture.baked_values import BakedValue, are_alike, baked_values, begun_with, changed as changed_value, slots_of
 from .capture.call import StepCall
 from .capture.code_names import hooks_of_all_modules, users_hooks
 from .capture.held import Held, named_modules, whole
@@ -184,9 +184,9 @@ class Program:
             baked = baked_values(self.call.train_step, self.call.model, held, self.call.others,
                                  users_hooks(whole(self.call.model, held), self.call.optimizers),
                                  self._is_read, self.package.grown)
-            if self.package.left:
-                baked += slots_of(self.package.left, dict(named_modules(self.call.model, whole(self.call.model, held))), held,
-                                  self._is_read)
+            if self.package.left or self.package.settings:
+                modules = dict(named_modules(self.call.model, whole(self.call.model, held)))
+                baked += [*slots_of(self.package.left, modules, held, self._is_read), *begun_with(self.package.settings, modules)]
             if not are_alike(self.baked, baked):
                 return False
             if any(isinstance(left.owner, Table) for left in self.package.left) and any(

@@ -2,6 +2,7 @@
 parameters want a gradient, flags; and the next call finds it."""
 from __future__ import annotations
 
+import types
 from typing import Any, Callable
 
 import pytest
@@ -124,6 +125,33 @@ class Thaws(Trains):
         return self.update(self.optimizer, F.cross_entropy(self.model(x), y))
 
 
+class Asks(nn.Module):
+    """For what it has set, in ways that no bytecode tells."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.first = nn.Linear(4, 3), None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if not hasattr(self, "kind"):
+            x = 2 * x
+        elif getattr(self, "kind") == "odd":
+            x = 3 * x
+        self.kind = "odd" if vars(self).get("kind") != "odd" else "even"
+        if hasattr(self, "first"):
+            x = x + 1
+            del self.first
+        return self.linear(x)
+
+
+class AsksForAFlag(Trains):
+    def make(self) -> nn.Module:
+        return nn.Sequential(Asks())
+
+    def step(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return self.update(self.optimizer, F.cross_entropy(self.model(x), y))
+
+
 class OnlySets(Trains):
     """A module that the step sets and does not call."""
 
@@ -132,7 +160,7 @@ class OnlySets(Trains):
         return self.update(self.optimizer, F.cross_entropy(self.model(x), y))
 
 
-@pytest.mark.parametrize("trains", [ReadsAFlag, SetsModes, Freezes, Thaws, OnlySets])
+@pytest.mark.parametrize("trains", [ReadsAFlag, AsksForAFlag, SetsModes, Freezes, Thaws, OnlySets])
 def test_it_is_set_after_each_call(trains: type[Trains]) -> None:
     class Compiled(trains):
         step = spmd.compile(trains.step, ranks=2)
@@ -199,3 +227,34 @@ def test_says_that_a_module_which_it_reaches_has_another_mode() -> None:
     trains.other.eval()
     with pytest.warns(spmd.Remark, match=r"a module there another train\(\) or eval\(\)"):
         step(*batch(1))
+
+
+class Replaces(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.activation = nn.Linear(4, 3), nn.Tanh()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = self.activation(self.linear(x))
+        self.activation = nn.ReLU()
+        return out
+
+
+class Counts(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.options = nn.Linear(4, 3), types.SimpleNamespace(first=True)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.options.first = False
+        return self.linear(x)
+
+
+@pytest.mark.parametrize("module, message", [(Replaces, "replaces module '0.activation'"), (Counts, "changes '.*options.first'")])
+def test_what_no_call_can_set_is_refused(module: type[nn.Module], message: str) -> None:
+    trains = AsksForAFlag()
+    trains.model[0] = module()
+    trains.optimizer = torch.optim.Adam(trains.model.parameters())
+    with pytest.raises(spmd.CaptureError, match=message):
+        spmd.compile(trains.step)(*batch(0))
+    assert isinstance(getattr(trains.model[0], "activation", None), (nn.Tanh, type(None)))

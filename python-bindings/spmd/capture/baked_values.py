@@ -28,6 +28,7 @@ from .grown_lists import KINDS, Grown
 from .host_state import NUMBERS, host_state
 from .left_values import Left, Table, form_of_tree, is_left, is_left_tree
 from .read_paths import Item, read_paths
+from .settings import UNSET, Setting, is_flag
 
 _NOTHING = object()
 _CONTAINERS = (dict, list, tuple, collections.deque, collections.UserDict, collections.UserList, collections.ChainMap,
@@ -128,6 +129,21 @@ def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held:
             is_own = value is one.value  # a parameter, whose values are no matter
             version = value._version if isinstance(value, torch.Tensor) and not is_own else None
             found.append(BakedValue(path, get, value, version))
+    return found
+
+
+def begun_with(settings: Iterable[Setting], modules: Mapping[str, torch.nn.Module]) -> list[BakedValue]:
+    """What is in the attributes of modules that a step sets, before a call: as of slots_of(), it may ask for that in ways that no
+    bytecode tells. Of a shape it is whether there is one, for most differ from batch to batch."""
+    def form(attributes: dict[str, Any], name: str) -> Any:
+        value = attributes.get(name, UNSET)
+        return type(value).__name__ if isinstance(value, tuple) or not is_flag(value) else value
+    found = []
+    for one in settings:
+        module = modules.get(one.module) or one.found()
+        if module is not None and not one.is_parameter and one.name != "training":
+            get = functools.partial(form, vars(module), one.name)
+            found.append(BakedValue(f"{one.module or 'model'}.{one.name} at the beginning", get, get(), None))
     return found
 
 

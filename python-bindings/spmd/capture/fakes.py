@@ -132,7 +132,7 @@ class FakeStep:
             for module in modules.values():
                 undo.callback(_restore, vars(module), dict(vars(module)))
                 put_blanks(vars(module), self.blank)
-                for own in (module._parameters, module._buffers):
+                for own in (module._parameters, module._buffers, module._modules):
                     undo.callback(_restore, own, dict(own))
             for part in (*self.optimizers.parts, *self.optimizers.holders):
                 undo.callback(_restore, vars(part), dict(vars(part)))
@@ -149,6 +149,7 @@ class FakeStep:
             self._install_rng()
             self._install_batch()
             self._groups_before = len(self.optimizers.param_groups)
+            self._children_before = [(path, m, dict(m._modules)) for path, m in modules.items()]
             self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
             yield self
 
@@ -393,6 +394,11 @@ class FakeStep:
         if len(self.optimizers.param_groups) != self._groups_before:
             raise CaptureError("the step changes how many param groups its optimizer has\n  cure: call add_param_group() between "
                                "two calls of the step")
+        for path, module, children in self._children_before:
+            for name in {**children, **module._modules}:
+                if module._modules.get(name) is not children.get(name):
+                    raise CaptureError(f"the step replaces module {f'{path}.{name}' if path else name!r}, which a captured step would do "
+                                       "once, when it is captured\n  cure: do it between two calls of the step")
         wanted = {id(i.fake): i.real.requires_grad for i in self.inputs if i.kind == "param"}
         return settings_of([*named_modules(self.model, self.whole), *self._watched()], self._modules_before, wanted)
 

@@ -14,11 +14,11 @@ import torch
 from .errors import CaptureError
 
 _FLAGS = (bool, str, bytes, types.NoneType, enum.Enum, torch.Size, torch.dtype, torch.device)
-_UNSET = object()
+UNSET = object()
 
 
 class Setting(NamedTuple):
-    """`name`: of an attribute of the module with the path `module`, or of the parameter whose `requires_grad` is set. `found`: the
+    """`value`: UNSET of an attribute that the step deletes. `name`: of an attribute of the module with the path `module`, or of the parameter whose `requires_grad` is set. `found`: the
     module that the trace has met, for one that the step only sets."""
 
     module: str
@@ -28,9 +28,9 @@ class Setting(NamedTuple):
     found: weakref.ref[torch.nn.Module]
 
 
-def _is_flag(value: Any) -> bool:
+def is_flag(value: Any) -> bool:
     """What no arithmetic is done with: a number may be a count, which no call could set (left_values.py)."""
-    return isinstance(value, _FLAGS) or type(value) is tuple and all(isinstance(v, (int, float)) or _is_flag(v) for v in value)
+    return isinstance(value, _FLAGS) or type(value) is tuple and all(isinstance(v, (int, float)) or is_flag(v) for v in value)
 
 
 def settings_of(modules: Iterable[tuple[str, torch.nn.Module]], before: Mapping[int, Mapping[str, Any]],
@@ -41,9 +41,10 @@ def settings_of(modules: Iterable[tuple[str, torch.nn.Module]], before: Mapping[
     for path, module in modules:
         known = before.get(id(module), {})
         for name, value in vars(module).items():
-            old = known.get(name, _UNSET)
-            if value is not old and _is_flag(value) and (type(value) is not type(old) or value != old):
+            old = known.get(name, UNSET)
+            if value is not old and is_flag(value) and (type(value) is not type(old) or value != old):
                 found.append(Setting(path, name, value, False, weakref.ref(module)))
+        found += (Setting(path, name, UNSET, False, weakref.ref(module)) for name in known if name not in vars(module))
         for name, parameter in module._parameters.items():
             if parameter is not None and wanted.get(id(parameter), parameter.requires_grad) != parameter.requires_grad:
                 found.append(Setting(path, name, parameter.requires_grad, True, weakref.ref(module)))
@@ -58,6 +59,8 @@ def put(settings: Iterable[Setting], modules: Mapping[str, torch.nn.Module]) -> 
             continue
         if one.is_parameter:
             module._parameters[one.name].requires_grad_(one.value)
+        elif one.value is UNSET:
+            vars(module).pop(one.name, None)
         else:
             vars(module)[one.name] = one.value
 
@@ -66,14 +69,14 @@ def check_unread(settings: Iterable[Setting], what_changes: Callable[[], tuple[s
     """Raises CaptureError where the step reads something that it sets itself: of a captured package each step begins with what
     it was. `what_changes`: of what the step reads, the path of one that is another now, and what it is."""
     flags = [(vars(module), one) for one in settings if not one.is_parameter and (module := one.found()) is not None]
-    saved = [(attributes, one.name, attributes.get(one.name, _UNSET)) for attributes, one in flags]
+    saved = [(attributes, one.name, attributes.get(one.name, UNSET)) for attributes, one in flags]
     try:
         for attributes, one in flags:
             attributes[one.name] = one.value
         found = what_changes()
     finally:
         for attributes, name, value in saved:
-            if value is _UNSET:
+            if value is UNSET:
                 del attributes[name]
             else:
                 attributes[name] = value

@@ -8,6 +8,7 @@ attributes that nobody can set anew.
 """
 from __future__ import annotations
 
+import argparse
 import builtins
 import contextlib
 import dis
@@ -34,6 +35,11 @@ from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, ent
 from .left_values import TRACED, Left, Table, WatchedTables
 from .optimizers import Optimizers
 from .seeds import SeededGenerators
+
+
+def _is_watched(value: Any) -> bool:
+    """Whose attributes are looked at."""
+    return has_users_class(value) or isinstance(value, (types.SimpleNamespace, argparse.Namespace))
 
 
 _CURES = {
@@ -63,7 +69,7 @@ class SideEffects:
     def watched(self) -> Iterator[SideEffects]:
         """While the step is traced; when this is left, no traced value is in its objects and dicts."""
         with self._tables.watched(self._fakes.blank, self._fakes.twin):
-            self._before = host_state(self._arguments | self._names().values, has_users_class)
+            self._before = host_state(self._arguments | self._names().values, _is_watched)
             self._generators = generator_states()
             with self.seeds.watched(), self._lists.watched():
                 yield self
@@ -116,7 +122,7 @@ class SideEffects:
         expected = {Watched(aspect, left.path) for left in self._left for aspect in Aspect}
         expected |= {Watched(Aspect.SIZE, left.owner.path) for left in self._left if isinstance(left.owner, Table)}
         inside = tuple(f"{left.path}{sign}" for left in self._left if not isinstance(left.value, TRACED) for sign in "[.")
-        state = host_state(after, has_users_class)
+        state = host_state(after, _is_watched)
         for what in differences(self._before, state):
             if what not in expected and not what.path.startswith(inside) and not may_stay(what, self._before, state):
                 raise error_at(self._line_of(what.path),
@@ -160,7 +166,7 @@ class SideEffects:
             children = [(entry_path(path, k, n), v) for n, (k, v) in enumerate(list(value.items())) if k not in left]
         elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
             children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
-        elif has_users_class(value):
+        elif _is_watched(value):
             children = [(f"{path}.{k}", v) for k, v in getattr(value, "__dict__", {}).items() if k not in left]
         else:
             return
