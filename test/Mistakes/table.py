@@ -716,7 +716,7 @@ MISTAKES = [
             "An iteration may write to what another one reads.",
             ("Python/test_microbatches",)),
     Mistake("python-setting-new", "python-bindings/spmd/capture/settings.py",
-            "value is not old and ⟦_is_flag(value)⟧ and", "type(value) is type(old) and _is_flag(value)",
+            "value is not old and ⟦is_flag(value)⟧ and", "type(value) is type(old) and is_flag(value)",
             "A flag that was None, or not there, before a step set it is not set after a call.",
             ("Python/test_settings",)),
     Mistake("python-setting-thawed", "python-bindings/spmd/capture/settings.py",

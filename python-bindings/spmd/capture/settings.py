@@ -18,8 +18,8 @@ UNSET = object()
 
 
 class Setting(NamedTuple):
-    """`value`: UNSET of an attribute that the step deletes. `name`: of an attribute of the module with the path `module`, or of the parameter whose `requires_grad` is set. `found`: the
-    module that the trace has met, for one that the step only sets."""
+    """`value`: UNSET of an attribute that the step deletes. `name`: of an attribute of the module with the path `module`, or of the
+    parameter whose `requires_grad` is set. `found`: the module that the trace has met, for one that the step only sets."""
 
     module: str
     name: str
