@@ -4,6 +4,10 @@ Models ask for such values to choose their way: transformers' Longformer makes a
 asks whether any element says so. The answer is the same in every step, so it is given as eager would give it. What the
 batch is in has another answer for another batch, which asked_values.py looks after; no other value is told. What makes such
 tensors is noted as it is traced, and computed only when a step asks.
+
+[Note: parts] Of torch.cat some parts may be known: Glm5Next sends its mask through a cache in one tensor with the keys, and cuts it out
+again. Of the cat, and of its views, it is noted which elements are known; a view of nothing but these is. What is unknown is
+computed as zeros.
 """
 from __future__ import annotations
 
@@ -26,6 +30,7 @@ MADE_OF_NUMBERS = {_aten.ones, _aten.zeros, _aten.full, _aten.arange, _aten.eye,
          _aten.tril_indices, _aten.triu_indices, _aten.ones_like, _aten.zeros_like, _aten.full_like, _aten.new_ones,
          _aten.new_zeros, _aten.new_full}
 _ASK = (_aten._local_scalar_dense.default, _aten.equal.default)
+_BY_STRIDES = _aten.as_strided.default  # a view of memory, whose order is another in what stands for an unknown tensor
 HIDES_WRITES = (_aten.native_batch_norm.default,)  # of running statistics, its fourth and fifth argument
 _MOST_ELEMENTS = 1 << 22  # of a tensor that is computed to answer
 
@@ -96,6 +101,8 @@ class KnownValues:
         self._calls: list[_Call] = []  # in the order of the trace; they keep their tensors alive, so ids stay theirs
         self._roots, self._reached = roots, reached
         self._known: set[int] = set(roots)  # and ids of what the calls made
+        self._partly: dict[int, torch.Tensor] = {}  # by ids of what they made, too: which elements are known
+        self._memory_of_parts: set[int] = set()
         self._writes: collections.Counter[int] = collections.Counter()  # by memory
         self.questions = 0  # that were asked so far
 
@@ -138,12 +145,40 @@ class KnownValues:
             known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
         written = [*written, *hidden_writes(func, args)]
         self._writes.update(map(memory_of, written))
-        written = [tensor for tensor in written if id(tensor) in self._known]
+        written = [tensor for tensor in written if id(tensor) in self._known or memory_of(tensor) in self._memory_of_parts]
         if known:
             self._calls.append(_Call(func, args, kwargs, made, set(map(memory_of, written)), set(map(memory_of, given))))
             self._known.update(map(id, made))
         elif written:
             self._calls.append(_Call(None, (), {}, written, set(map(memory_of, written)), set()))
+        elif func is _aten.cat.default or func.namespace == "aten" and func.is_view and func is not _BY_STRIDES:
+            self._note_parts(func, args, kwargs, given, made)
+
+    def _note_parts(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
+                    made: list[torch.Tensor]) -> None:
+        """Remembers which elements are known of a cat or a view. See [Note: parts]."""
+        unknown = [tensor for tensor in given if not self.knows(tensor) and id(tensor) not in self._partly]
+        if len(unknown) == len(given) or any(tensor.numel() > _MOST_ELEMENTS for tensor in (*given, *made)):
+            return
+        with _disable_current_modes():
+            try:
+                masks = _tensors(func(*pytree.tree_map(self._mask, args), **kwargs))
+            except Exception:
+                return  # a view as another type
+            if not any(mask.any() for mask in masks) or any(mask.shape != x.shape for mask, x in zip(masks, made, strict=True)):
+                return
+            self._known.update(id(tensor) for tensor, mask in zip(made, masks) if mask.all())
+        self._calls += [_Call(_aten.zeros_like.default, (tensor,), {}, [tensor], set(), set()) for tensor in unknown]
+        self._calls.append(_Call(func, args, kwargs, made, set(), set(map(memory_of, given))))
+        self._partly.update((id(tensor), mask) for tensor, mask in zip(made, masks) if not self.knows(tensor))
+        self._memory_of_parts.update(map(memory_of, made))
+
+    def _mask(self, leaf: Any) -> Any:
+        """Which elements of a tensor are known."""
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        mask = self._partly.get(id(leaf))
+        return torch.tensor(self.knows(leaf)).expand(leaf.shape) if mask is None else mask
 
     def forget(self, tensors: Sequence[torch.Tensor]) -> None:
         """Something unknown was written to the memory of these."""
@@ -157,6 +192,7 @@ class KnownValues:
 
     def assign(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
         """`tensor` goes on as what `value` is, in its memory."""
+        self._partly.pop(id(tensor), None)
         if self.knows(value):
             self._calls.append(_Call(_aten.detach.default, (value,), {}, [tensor], set(), {memory_of(value)}))
             self._known.add(id(tensor))
