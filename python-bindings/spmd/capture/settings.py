@@ -10,6 +10,7 @@ import weakref
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 import torch
+from torch.nn.parallel import DistributedDataParallel
 
 from .errors import CaptureError
 
@@ -39,6 +40,8 @@ def settings_of(modules: Iterable[tuple[str, torch.nn.Module]], before: Mapping[
     each wanted a gradient."""
     found: list[Setting] = []
     for path, module in modules:
+        if isinstance(module, DistributedDataParallel):  # when it reduces gradients, which is not how a compiled step does
+            continue
         known = before.get(id(module), {})
         for name, value in vars(module).items():
             old = known.get(name, UNSET)
