@@ -425,17 +425,184 @@ def errors_that_are_caught(model, optimizer, xs):
     return total
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_repeats(name, monkeypatch) -> None:
-    make, step, iterations = STEPS[name]
-    check(make, step, monkeypatch, iterations)
-
-
 class Weights(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.b = torch.nn.Parameter(torch.randn(2, 4)), torch.nn.Parameter(torch.randn(2, 4))
         self.register_buffer("average", torch.zeros(2, 4))
+
+
+def weights() -> tuple:
+    return Weights(), torch.randn(7, 2, 4)
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factors):
+        ctx.factors = factors
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * ctx.factors[-1], None
+
+
+scaled = Scaled.apply
+
+
+@repeats(None, weights)
+def a_function_by_another_name(model, optimizer, xs):
+    factors = [1.0]
+    for x in xs:
+        factors.append(factors[-1] + 1)
+        scaled(model.a * x, factors).sum().backward()
+    update(model, optimizer)
+
+
+@repeats(None, weights)
+def hooks_from_before_the_loop(model, optimizer, xs):
+    factors = [1.0]
+    handle = model.a.register_hook(lambda gradient: gradient * factors[-1])
+    for x in xs:
+        factors.append(factors[-1] + 1)
+        (model.a * x * model.b).sum().backward()
+    handle.remove()
+    update(model, optimizer)
+
+
+@repeats(None, weights)
+def hooks_of_autograds_nodes(model, optimizer, xs):
+    calls = []
+    handle = model.a.expand_as(model.a).grad_fn.next_functions[0][0].register_hook(lambda *gradients: calls.append(1))
+    for x in xs:
+        (model.a * x * model.b).sum().backward()
+    handle.remove()
+    update(model, optimizer)
+    return model.a.detach() * len(calls)
+
+
+@repeats(None, weights)
+def hooks_of_what_is_saved(model, optimizer, xs):
+    factors = [1.0]
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor * factors[-1], lambda tensor: tensor):
+        for x in xs:
+            factors.append(factors[-1] + 1)
+            (model.a * x * model.b).sum().backward()
+    update(model, optimizer)
+
+
+@repeats(4, weights)
+def a_list_that_changes_behind_a_call(model, optimizer, xs):
+    for number, x in enumerate(xs):
+        parts = [x * 2, x * 3]
+        both = torch.stack(parts)
+        parts.reverse()
+        if number == 6:
+            both = both.exp()
+            break
+        (model.a * both * model.b).sum().backward()
+    update(model, optimizer)
+    return both
+
+
+@repeats(4, weights)
+def lines_of_what_is_begun(model, optimizer, xs):
+    for number in range(7):
+        x = xs[number]
+        twice = x * 2
+        more = twice + 1
+        if number == 6:
+            more = more.exp()
+            break
+        (model.a * more * model.b).sum().backward()
+    update(model, optimizer)
+    return more
+
+
+@repeats(None, weights)
+def parameters_that_are_frozen_in_turns(model, optimizer, xs):
+    for x in xs:
+        model.a.requires_grad_(not model.a.requires_grad)
+        for _ in range(30):
+            x = x + 1
+        (model.a * x * model.b).sum().backward()
+    model.a.requires_grad_(True)
+    update(model, optimizer)
+
+
+@repeats(None, weights)
+def a_sum_for_a_last_backward(model, optimizer, xs):
+    total = torch.zeros(())
+    for number, x in enumerate(xs):
+        for _ in range(60):
+            x = x + 1
+        loss = (model.a * x * model.b).sum()
+        with torch.set_grad_enabled(number >= 2):
+            total += loss
+        loss.backward(retain_graph=True)
+    total.backward()
+    update(model, optimizer)
+
+
+@repeats(None, weights)
+def gradients_of_an_iterations_own(model, optimizer, xs):
+    kept = []
+    for x in xs:
+        kept.append(x.clone().requires_grad_())
+        (model.a * kept[-1] * model.b).sum().backward()
+    update(model, optimizer)
+    return model.a.detach() if kept[4].grad is None else kept[4].grad
+
+
+@repeats(None, weights)
+def gradients_of_what_is_kept(model, optimizer, xs):
+    kept = []
+    for x in xs:
+        kept.append((model.a * x * model.b).sum())
+        kept[-1].backward(retain_graph=True)
+    gradients = torch.autograd.grad(kept[4], [model.a, model.b], allow_unused=True)
+    update(model, optimizer)
+    return [gradient for gradient in gradients if gradient is not None]
+
+
+@repeats(2, weights)
+def writes_that_no_call_shows(model, optimizer, xs):
+    shared = torch.ones(2, 4) * xs[0]
+    for number, x in enumerate(xs):
+        if number == 4:
+            with torch._C.DisableTorchFunction():
+                shared.mul_(2)
+        (model.a * x * model.b * shared).sum().backward()
+    update(model, optimizer)
+
+
+@repeats(5, weights)
+def the_loss_among_others(model, optimizer, xs):
+    kept, largest = [], []
+    for x in xs:
+        product = model.a * x * model.b
+        largest.append(product.detach().max())
+        kept.append(product.sum())
+        kept[-1].backward()
+    update(model, optimizer)
+    return largest[5], kept[4]
+
+
+@repeats(None, weights)
+def views_that_are_written_behind_the_loop(model, optimizer, xs):
+    mask = torch.ones(8)
+    for x in xs:
+        view = mask.view(2, 4)
+        (model.a * x * model.b * view).sum().backward()
+    view.mul_(0)
+    update(model, optimizer)
+    return model.a.detach() * (2 if mask.sum() > 0 else 3)
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_repeats(name, monkeypatch) -> None:
+    make, step, iterations = STEPS[name]
+    check(make, step, monkeypatch, iterations)
 
 
 def random_loop(seed: int) -> Callable:

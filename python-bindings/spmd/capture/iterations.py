@@ -8,6 +8,8 @@ from typing import Any, Callable
 import torch
 import torch.fx
 
+from .torch_calls import form_of
+
 _MOST_UNLIKE = 0.05  # of the calls of two iterations, for a third to be taken as one that comes again
 
 
@@ -40,18 +42,16 @@ class Inner:
 
 @dataclasses.dataclass
 class Call:
-    """A call of one of PyTorch's functions that was traced. `places`: of the tensors that it was given, None: they are from
-    outside of the iteration. `made`: the tensors that it gave, and what these are in `results`: new, the argument of that
-    number, None where there is none. `kind`: the type of the sequence that they were in, None for a tensor alone."""
+    """A call of one of PyTorch's functions that was traced, and left `nodes`. `places`: of the tensors that it was given, None:
+    they are from outside of the iteration. `made`: the tensors that it gave, and what these are in `results`: new, the
+    argument of that number, None where there is none. `kind`: the type of the sequence that they were in, None for a tensor
+    alone."""
 
     key: tuple
     func: Callable
-    args: tuple
-    kwargs: dict[str, Any]
     tensors: list[torch.Tensor]
     places: list[Inner | None]
-    before: torch.fx.Node  # the graph's last node before it, and behind it
-    end: torch.fx.Node | None = None
+    nodes: list[torch.fx.Node] = dataclasses.field(default_factory=list)
     results: list[Inner | int | None] = dataclasses.field(default_factory=list)
     made: list[torch.Tensor | None] = dataclasses.field(default_factory=list)
     kind: type | None = None
@@ -59,21 +59,23 @@ class Call:
     streams: int = 0  # that it drew from
     hoisted: bool = False  # what it gives is other in each iteration, and made before the loop
 
-    def nodes(self) -> list[torch.fx.Node]:
-        return between(self.before, self.end)
-
 
 @dataclasses.dataclass
 class Traced:
-    """An iteration that was traced. `plain`: it may come again. `made`: its tensors, by id; `written`: what operators wrote to."""
+    """An iteration that was traced. `plain`: it may come again. `made`: its tensors, by id; `forms`: those from outside,
+    by id, each with its form when the iteration met it; `written`: what operators wrote to."""
 
-    before: torch.fx.Node
     gradients: dict[int, int]
     questions: int  # that were asked of known values before
     calls: list[Call] = dataclasses.field(default_factory=list)
     made: dict[int, Inner] = dataclasses.field(default_factory=dict)
+    forms: dict[int, tuple[torch.Tensor, tuple]] = dataclasses.field(default_factory=dict)
     written: list[torch.Tensor] = dataclasses.field(default_factory=list)
     plain: bool = True
+
+    def has_changed_forms(self) -> bool:
+        """So that what the next iteration meets is something else: a tensor that wants a gradient now."""
+        return any(form_of(tensor) != form for tensor, form in self.forms.values())
 
     def looks_like(self, other: Traced) -> bool:
         differ = sum(a.key != b.key for a, b in zip(self.calls, other.calls))

@@ -10,14 +10,13 @@ a note of how often it runs and of what it runs on (Repeat). What an earlier ite
 it is used behind the loop.
 
 What a traced iteration does is a function of what its calls are given only if the operators in it are; if all of them come
-from calls that are seen, none from a hook or an autograd.Function that the user has written; if nobody asks for values;
-and if it leaves autograd as it found it. One that does otherwise does not repeat. A stand-in means nothing to whoever meets it
+from calls that are seen, none from a hook, a mode or an autograd.Function that the user has written; if nobody asks for
+values; and if it leaves autograd as it found it, and what it was given in the form that this had. One that does otherwise does not repeat. A stand-in means nothing to whoever meets it
 elsewhere: the step is then traced again, each of its iterations (CannotRepeat).
 """
 from __future__ import annotations
 
 import contextlib
-import unittest.mock
 from typing import Any, Callable, Iterable, Iterator, NoReturn, Sequence
 
 import torch
@@ -32,11 +31,14 @@ from .iterations import Call, Inner, Past, Repeat, Repeated, Traced, Way, betwee
 from .known_values import KnownValues
 from .memory import memory_of
 from .operator_forms import OperatorForms, tensors_in
-from .torch_calls import COUNT_FROM_MEMORY, FIRST_ARGUMENT, TELL_OF_FORM, asks_of_gradients, describe, form_of, replaced, sequence, \
+from .torch_calls import COUNT_FROM_MEMORY, FIRST_ARGUMENT, TELL_OF_FORM, copied, describe, form_of, modes, replaced, sequence, \
     surroundings
 
 _BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
 _SET_GRAD = torch._C._set_grad_enabled
+_GRAD_FN = torch.Tensor.grad_fn.__get__
+_THROUGH_AUTOGRAD = (_BACKWARD, torch.autograd.grad)
+_OWN = ("torch", __name__.split(".")[0])  # whose functions run no Python of the user
 _WITHOUT_GRADIENT = (torch.ops.aten.detach.default, torch.ops.aten._local_scalar_dense.default)
 
 
@@ -58,10 +60,14 @@ class Microbatches(TorchFunctionMode):
         super().__init__()
         self._parameters, self._numbers = parameters, set(map(id, parameters))
         self._forms, self._draws, self._known, self._stamped_as = forms, draws, known, stamped_as
-        self._may = may_repeat and not any(map(_has_hooks, (*modules, *parameters, nn_module)))
+        self._may, self._may_have_hooks = may_repeat, (*modules, *parameters, nn_module)
+        self._has_node_of_autograd = False  # the step, which may put hooks there
         self._tracer: Any = None
         self._set_item: Any = None  # the function that it is while the step runs
         self._inside = False  # a call that is traced
+        self._is_hoisting = False
+        self._through_autograd = False  # a call of it
+        self._met = 0  # operators
         self._last: Traced | None = None
         self._now: Traced | None = None
         self._like: Traced | None = None  # the one that others are compared with
@@ -69,7 +75,9 @@ class Microbatches(TorchFunctionMode):
         self._repeated: list[Repeated] = []
         self._open = Repeated()  # the one that runs
         self._carried: dict[tuple[int, int], Inner] = {}
-        self._stand_ins: dict[int, torch.Tensor] = {}  # that have no node; kept alive, so that ids stay theirs
+        self._stand_ins: dict[int, torch.Tensor] = {}  # that have no node
+        self._given: dict[int, torch.Tensor] = {}  # all of them, kept alive, so that ids stay theirs
+        self._leaves: list[torch.Tensor] = []  # those that want gradients
         self._past: dict[int, Past] = {}  # of those that a loop which is over has given
         self._unwritten: dict[int, torch.Tensor] = {}  # by memory: those of which a graph does not see what shares it
         self._detached: dict[int, torch.Tensor] = {}  # those with a node, and a gradient that autograd cannot follow
@@ -91,16 +99,20 @@ class Microbatches(TorchFunctionMode):
 
     def meet(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
         """Before an operator is traced: its stand-ins get nodes. Raises if one means nothing outside of its iteration."""
+        if self._like is not None and not self._is_hoisting:  # of no call that was seen
+            self._end()
+        self._met += 1
         if not self.used:
             return
         tensors = tensors_in(args, kwargs)
-        if not all(map(self._has_node, tensors)) or self._is_cut_off and torch._C._current_graph_task_id() != -1:
+        if not all(map(self._has_node, tensors)) or torch._C._current_graph_task_id() != -1 and (
+                self._is_cut_off or not self._through_autograd):
             self._fail()
         self._is_cut_off |= func not in _WITHOUT_GRADIENT and torch.is_grad_enabled() and any(id(t) in self._detached for t in tensors)
 
     def refuse_outputs(self, values: Iterable[Any]) -> None:
         """Raises if the step gives back a stand-in without a node."""
-        if self._failed or not all(map(self._has_node, values)) or any(t.grad is not None for t in self._detached.values()):
+        if self._failed or not all(map(self._has_node, values)) or any(t.is_leaf and t.grad is not None for t in self._leaves):
             self._fail()
 
     def _has_node(self, value: Any) -> bool:
@@ -141,17 +153,8 @@ class Microbatches(TorchFunctionMode):
         if not self._may:
             yield
             return
-        self._tracer, self._set_item = get_proxy_mode().tracer, torch.Tensor.__setitem__
-        apply = torch.autograd.Function.apply.__func__
-
-        def noted_apply(cls, *args: Any, **kwargs: Any) -> Any:
-            if not self._inside:  # its backward is Python, which no call shows
-                if self._like is not None:
-                    self._end()
-                self.note_operator(is_function=False)
-            return apply(cls, *args, **kwargs)
-
-        with unittest.mock.patch.object(torch.autograd.Function, "apply", classmethod(noted_apply)), self:
+        self._tracer, self._set_item, self._modes = get_proxy_mode().tracer, torch.Tensor.__setitem__, (modes()[0], False)
+        with self:
             yield
         if self._like is not None:
             self._end()
@@ -163,23 +166,42 @@ class Microbatches(TorchFunctionMode):
                 return self._compare(func, args, kwargs)
             except _Unlike:
                 self._end()
-        if self.used and args and id(args[0]) in self._detached and (func is _BACKWARD or asks_of_gradients(func)):
-            self._fail()
-        result = func(*args, **kwargs) if self._now is None else self._trace(func, args, kwargs)
+        self._has_node_of_autograd |= func == _GRAD_FN
+        if self.used and any(id(tensor) in self._given for tensor in tensors_in(args, kwargs)):
+            return self._call_of_stand_ins(func, args, kwargs)
+        result = self._call(func, args, kwargs)
         if func is _BACKWARD:
             self._end_of_traced()
+        return result
+
+    def _call(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        outer, self._through_autograd = self._through_autograd, func in _THROUGH_AUTOGRAD
+        try:
+            return func(*args, **kwargs) if self._now is None else self._trace(func, args, kwargs)
+        finally:
+            self._through_autograd = outer
+
+    def _call_of_stand_ins(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call that is given some, which autograd knows nothing of; nor do they tell more than their form."""
+        if func in _THROUGH_AUTOGRAD:
+            self._fail()
+        met = self._met
+        result = self._call(func, args, kwargs)
+        if met == self._met and not tensors_in((result,), {}) and func not in TELL_OF_FORM:
+            self._fail()
         return result
 
     def _end_of_traced(self) -> None:
         now, last = self._now, self._last
         self._last = self._now = None
         if now is not None and now.plain and now.gradients == self._gradients() \
-                and now.questions == self._known.questions:
+                and now.questions == self._known.questions and not now.has_changed_forms() \
+                and not self._has_node_of_autograd and not any(map(_has_hooks, self._may_have_hooks)):
             self._last = now
             if last is not None and now.looks_like(last):
                 self._like, self._before, self._repeated, self._open, self._carried = now, now.made, [], Repeated(), {}
                 return
-        self._now = Traced(self._end_of_graph(), self._gradients(), self._known.questions)
+        self._now = Traced(self._gradients(), self._known.questions)
 
     def _gradients(self) -> dict[int, int]:
         return {id(p): id(p.grad) for p in self._parameters if p.grad is not None}
@@ -193,8 +215,8 @@ class Microbatches(TorchFunctionMode):
         return None if slot is None else slot.proxy.node
 
     def _may_repeat(self, func: Callable, tensors: list[torch.Tensor]) -> bool:
-        """Gradients reach nothing from outside of the iteration but parameters."""
-        return all(self._node_of(t) is not None and not t.is_complex() and
+        """Gradients reach nothing from outside of the iteration but parameters, and no Python of the user runs within a call."""
+        return modes() == self._modes and all(self._node_of(t) is not None and not t.is_complex() and
                    (not t.requires_grad or id(t) in self._now.made or id(t) in self._numbers or func is _DETACH
                     or not torch.is_grad_enabled()) for t in tensors)
 
@@ -202,11 +224,14 @@ class Microbatches(TorchFunctionMode):
         """A call that is traced, and remembered."""
         now, tensors, key = self._now, [], [func, *surroundings()]
         if not now.plain or getattr(func, "__name__", "") in COUNT_FROM_MEMORY or not describe((args, kwargs), key, tensors) \
-                or not self._may_repeat(func, tensors):
+                or not self._may_repeat(func, tensors) or func in _THROUGH_AUTOGRAD and _runs_python(tensors):
             now.plain = False
             return func(*args, **kwargs)
-        call = Call(tuple(key), func, args, kwargs, tensors, [now.made.get(id(t)) for t in tensors], self._end_of_graph())
-        self._inside, streams = True, self._draws.streams
+        call = Call(tuple(key), func, tensors, [now.made.get(id(t)) for t in tensors])
+        for tensor, place in zip(tensors, call.places):
+            if place is None:
+                now.forms.setdefault(id(tensor), (tensor, form_of(tensor)))
+        self._inside, streams, before = True, self._draws.streams, self._end_of_graph()
         try:
             result = func(*args, **kwargs)
         except BaseException:
@@ -214,7 +239,7 @@ class Microbatches(TorchFunctionMode):
             raise
         finally:
             self._inside = False
-        call.end, call.streams = self._end_of_graph(), self._draws.streams - streams
+        call.nodes, call.streams = between(before, self._end_of_graph()), self._draws.streams - streams
         now.plain &= streams > 0 or not call.streams  # the first draw of a step counts it
         now.plain &= self._note_results(call, result)
         now.calls.append(call)
@@ -229,7 +254,7 @@ class Microbatches(TorchFunctionMode):
                 or result is None and call.func in (_BACKWARD, _SET_GRAD, self._set_item)
         call.kind = None if result is made[0] else type(result)
         call.made = made if call.kind is None else list(result)
-        given, nodes = {id(tensor): number for number, tensor in enumerate(call.tensors)}, set(call.nodes())
+        given, nodes = {id(tensor): number for number, tensor in enumerate(call.tensors)}, set(call.nodes)
         for number, tensor in enumerate(call.made):
             if tensor is None or id(tensor) in given:
                 call.results.append(None if tensor is None else given[id(tensor)])
@@ -260,7 +285,7 @@ class Microbatches(TorchFunctionMode):
         for result, like in zip(call.results, call.made):
             made.append(self._stand_in(result, like) if isinstance(result, Inner) else None if result is None else tensors[result])
         self._draws.streams += call.streams
-        self._open.calls.append((call, args, kwargs, made))
+        self._open.calls.append((call, copied(args), copied(kwargs), made))
         if func is _BACKWARD:
             self._end_of_repeated()
         return call.fact if not made else made[0] if call.kind is None else sequence(call.kind, made)
@@ -290,8 +315,9 @@ class Microbatches(TorchFunctionMode):
     def _stand_in(self, place: Inner, like: torch.Tensor) -> torch.Tensor:
         self.used = True
         made = self._forms.stand_in(like)
-        self._stand_ins[id(made)] = made
+        self._stand_ins[id(made)] = self._given[id(made)] = made
         self._open.made[id(made)] = place
+        self._leaves += [made] if made.requires_grad else []
         return made
 
     def _cut(self, call: Call, args: tuple, kwargs: dict[str, Any], tensors: list[torch.Tensor], key: tuple) -> Any:
@@ -306,7 +332,7 @@ class Microbatches(TorchFunctionMode):
 
     def _is_cut(self, call: Call, tensors: list[torch.Tensor]) -> bool:
         """Nothing but views of tensors from outside, in each iteration."""
-        nodes = call.nodes()
+        nodes = call.nodes
         return bool(nodes) and all(map(is_view, nodes)) and all(isinstance(result, Inner) for result in call.results) \
             and (call.hoisted or not self._repeated) and all(
                 self._is_outside(tensor) if place is None else
@@ -327,9 +353,13 @@ class Microbatches(TorchFunctionMode):
     def _hoist(self, call: Call, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[torch.Tensor]]:
         """Traces a call that is made before the loop; what it gives, and the tensors in it."""
         before = self._end_of_graph()
-        result = call.func(*args, **kwargs)
+        self._is_hoisting = True
+        try:
+            result = call.func(*args, **kwargs)
+        finally:
+            self._is_hoisting = False
         made, nodes = [result] if call.kind is None else list(result), between(before, self._end_of_graph())
-        if list(map(form_of, made)) != list(map(form_of, call.made)) or [n.target for n in nodes] != [n.target for n in call.nodes()]:
+        if list(map(form_of, made)) != list(map(form_of, call.made)) or [n.target for n in nodes] != [n.target for n in call.nodes]:
             self._fail()
         call.hoisted = True
         self._open.cut_nodes += nodes
@@ -355,7 +385,7 @@ class Microbatches(TorchFunctionMode):
         for call, args, kwargs, made in self._open.calls:
             if call.hoisted or not call.results and call.func is not self._set_item:
                 continue
-            with torch.set_grad_enabled(call.key[1]), self._stamped_as(call.nodes()):
+            with torch.set_grad_enabled(call.key[1]), self._stamped_as(call.nodes):
                 if call.key[1:FIRST_ARGUMENT] != surroundings():
                     self._fail()
                 result = call.func(*replaced(args, real), **replaced(kwargs, real))
@@ -367,8 +397,10 @@ class Microbatches(TorchFunctionMode):
                     self._give_node(stand_in, tensor)
 
     def _give_node(self, stand_in: torch.Tensor, tensor: torch.Tensor) -> None:
-        """The node of `tensor`."""
+        """The node of `tensor`, with which others may share memory."""
         self._set_node(stand_in, self._node_of(tensor))
+        if tensor._is_view():
+            self._unwritten[memory_of(stand_in)] = stand_in
 
     def _set_node(self, stand_in: torch.Tensor, node: torch.fx.Node) -> None:
         slot = next(iter(self._tracer.tensor_tracker.values()))
@@ -378,9 +410,9 @@ class Microbatches(TorchFunctionMode):
             self._detached[id(stand_in)] = stand_in
 
     def _note_repetition(self, like: Traced) -> None:
-        cut = [node for call in like.calls if call.hoisted for node in call.nodes()]
+        cut = [node for call in like.calls if call.hoisted for node in call.nodes]
         apart = set(cut)
-        body = [node for node in between(like.before, like.calls[-1].end) if node not in apart]
+        body = [node for call in like.calls for node in call.nodes if node not in apart]
         for node in (*cut, *(node for one in self._repeated for node in one.cut_nodes)):
             body[0].prepend(node)
         made = {place: tensor for call in like.calls for place, tensor in zip(call.results, call.made) if isinstance(place, Inner)}
@@ -409,10 +441,12 @@ class Microbatches(TorchFunctionMode):
                 for place, tensor in zip(call.results, tensors):
                     if not isinstance(place, Inner) or call.hoisted:
                         continue
-                    self._stand_ins[id(tensor)] = tensor
-                    if one is not self._repeated[-1] and memory[place] not in invariant:
+                    self._stand_ins[id(tensor)] = self._given[id(tensor)] = tensor
+                    if memory[place] in invariant:
+                        continue
+                    if one is not self._repeated[-1]:
                         self._past[id(tensor)] = Past(repeat, nodes[place], number)
-                    elif one is self._repeated[-1]:
+                    else:
                         self._set_node(tensor, nodes[place])
                         if memory[place] in varying:
                             self._unwritten[memory_of(tensor)] = tensor
@@ -431,6 +465,19 @@ class Microbatches(TorchFunctionMode):
         cuts = [Way(tensor, [one.cuts[place] for one in self._repeated], None) for place, tensor in made.items()
                 if like.calls[place.call].hoisted]
         return [way for way in (*found.values(), *cuts) if way.next is not None or any(t is not way.known for t in way.others)]
+
+
+def _runs_python(tensors: list[torch.Tensor]) -> bool:
+    """Whether an autograd.Function of the user is in the graph that these come from."""
+    nodes = {tensor.grad_fn: None for tensor in tensors if tensor.grad_fn is not None}
+    todo = list(nodes)
+    for node in todo:
+        if isinstance(node, torch.autograd.function.BackwardCFunction) and node._forward_cls.__module__.split(".")[0] not in _OWN:
+            return True
+        following = [other for other, _ in node.next_functions if other is not None and other not in nodes]
+        nodes.update(dict.fromkeys(following))
+        todo += dict.fromkeys(following)
+    return False
 
 
 def _has_hooks(owner: Any) -> bool:

@@ -21,7 +21,12 @@ TELL_OF_FORM = {torch.Tensor.size, torch.Tensor.dim, torch.Tensor.ndimension, to
 def surroundings() -> tuple:
     """What functions depend on beside their arguments."""
     return (torch.is_grad_enabled(), torch.is_autocast_enabled(_CPU), torch.get_autocast_dtype(_CPU), torch.get_default_dtype(),
-            torch.is_inference_mode_enabled(), torch._C._autograd._top_saved_tensors_default_hooks(False) is None)
+            torch.is_inference_mode_enabled(), *modes())
+
+
+def modes() -> tuple:
+    """Whose Python runs within functions: how many modes there are, and whether hooks of what is saved for backward()."""
+    return torch._C._len_torch_dispatch_stack(), torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
 FIRST_ARGUMENT = 1 + len(surroundings())  # in a key: the function, what is around it, and what describe() adds
@@ -65,11 +70,11 @@ def replaced(value: Any, real: dict[int, torch.Tensor]) -> Any:
     return sequence(type(value), [replaced(item, real) for item in value]) if isinstance(value, (list, tuple)) else value
 
 
+def copied(value: Any) -> Any:
+    """Arguments as they are now: lists among them may change."""
+    return replaced(value, {})
+
+
 def sequence(kind: type, items: list[Any]) -> Any:
     """Also a named tuple, and what torch.max() gives."""
     return kind(*items) if hasattr(kind, "_fields") else kind(items)
-
-
-def asks_of_gradients(func: Callable) -> bool:
-    """It reads or sets another attribute of a tensor than its form."""
-    return getattr(func, "__name__", "") in ("__get__", "__set__") and func not in TELL_OF_FORM

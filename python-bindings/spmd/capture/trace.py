@@ -36,7 +36,7 @@ from .function_caches import forgetting_fakes
 from .gradients import Gradients, first_use, has_values, names_of
 from .grown_lists import Grown
 from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
-from .iterations import Repeat
+from .iterations import Repeat, of_iteration
 from .lazy_rows import Check, refuse_rows, with_tensors
 from .left_values import Left
 from .loss_scaling import traceable_scalers
@@ -508,8 +508,8 @@ def loss_output(traced: Trace) -> tuple[int | None, torch.fx.Node | None]:
     """
     seeds = [n.args[0] for n in traced.graph.nodes if n.op == "call_function" and provenance(n).seed]
     for index, node in enumerate(traced.outputs):
-        while node not in seeds and isinstance(node.target, torch._ops.OpOverload) \
-                and node.target.overloadpacket.__name__ in ("detach", "alias", "clone", "_local_scalar_dense"):
+        while node not in seeds and (node.target is of_iteration or isinstance(node.target, torch._ops.OpOverload)
+                                     and node.target.overloadpacket.__name__ in ("detach", "alias", "clone", "_local_scalar_dense")):
             node = node.args[0]
         if node in seeds:
             return index, traced.outputs[index]
