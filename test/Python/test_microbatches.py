@@ -576,6 +576,22 @@ def writes_that_no_call_shows(model, optimizer, xs):
     update(model, optimizer)
 
 
+class Factor(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("factor", torch.randn(4))
+
+
+FACTORS = [Factor() for _ in range(7)]
+
+
+@repeats(5, weights)
+def modules_that_only_one_iteration_reads(model, optimizer, xs):
+    for x, other in zip(xs, FACTORS):
+        (model.a * x * model.b * other.factor).sum().backward()
+    update(model, optimizer)
+
+
 @repeats(5, weights)
 def the_loss_among_others(model, optimizer, xs):
     kept, largest = [], []

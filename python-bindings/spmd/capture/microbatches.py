@@ -11,8 +11,9 @@ it is used behind the loop.
 
 What a traced iteration does is a function of what its calls are given only if the operators in it are; if all of them come
 from calls that are seen, none from a hook, a mode or an autograd.Function that the user has written; if nobody asks for
-values; and if it leaves autograd as it found it, and what it was given in the form that this had. One that does otherwise does not repeat. A stand-in means nothing to whoever meets it
-elsewhere: the step is then traced again, each of its iterations (CannotRepeat).
+values; and if it leaves autograd as it found it, and what it was given in the form that this had. One that does otherwise
+does not repeat. A stand-in means nothing to whoever meets it elsewhere: the step is then traced again, each of its
+iterations (CannotRepeat).
 """
 from __future__ import annotations
 

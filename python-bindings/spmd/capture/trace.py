@@ -408,10 +408,9 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
         settings, leftover = fakes.settings(), fakes.leftover_gradients()
         if not leftover or with_gradients:
             placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-            fed = {node for one in stamps.microbatches.repeats for _, nodes in one.fed for node in nodes}
-            fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n.users or n in fed})
-    traced = _collect(module, fakes, around, accumulates, *result)
-    traced.repeats = stamps.microbatches.repeats
+            used = _used(placeholders, stamps.microbatches.repeats)
+            fakes.check_side_effects({id(i.fake) for i, n in zip(fakes.inputs, placeholders, strict=True) if n in used})
+    traced = _collect(module, fakes, around, accumulates, stamps.microbatches.repeats, *result)
     traced.stepped_gradients, traced.optimizer_numbers = fakes.stepped_gradients(), kept_numbers
     traced.settings, traced.untouched = settings, frozenset(fakes.untouched_gradients())
     asked.forget_batch()
@@ -432,8 +431,14 @@ def _known_roots(inputs: list[Input]) -> dict[int, int | Place]:
     return {**buffers, **{id(fake): number for number, fake in enumerate(batch)}}
 
 
-def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, result: Any,
-             left: list[Left], grown: list[Grown], written: list[tuple[str, Output]], checks: list[Check]) -> Trace:
+def _used(placeholders: list[torch.fx.Node], repeats: list[Repeat]) -> set[torch.fx.Node]:
+    """Those that a node is given, or an iteration in the place of another one."""
+    fed = {node for one in repeats for _, nodes in one.fed for node in nodes}
+    return {n for n in placeholders if n.users or n in fed}
+
+
+def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surroundings, with_all_state: bool, repeats: list[Repeat],
+             result: Any, left: list[Left], grown: list[Grown], written: list[tuple[str, Output]], checks: list[Check]) -> Trace:
     """`with_all_state`: also the state that the graph neither reads nor writes, which another program does."""
     graph = module.graph
     for node in reversed(list(graph.nodes)):  # Optimizer.step brackets itself for the profiler
@@ -441,11 +446,12 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
             graph.erase_node(node)
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
     dropped = _drop_unread_gradients(graph, fakes, placeholders)
-    held = around.held.only(_used_modules(fakes, placeholders))
+    with_users = _used(placeholders, repeats)
+    held = around.held.only(_used_modules(fakes, placeholders, with_users))
     fakes.check_memory(held)
     unused = set(around.held.modules) - set(held.modules)
     inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True)
-              if (i.kind not in ("state", "rng") or n.users or with_all_state and i.kind == "state" and n not in dropped)
+              if (i.kind not in ("state", "rng") or n in with_users or with_all_state and i.kind == "state" and n not in dropped)
               and not (i.kind in ("param", "buffer") and i.name.split(".")[0] in unused)]
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:
@@ -464,12 +470,12 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
     places = name_tensors(tensors.items(), around.reached)
     held.tensors = {places[name][0]: (places[name][1], tensor) for name, tensor in tensors.items()}
     inputs += [(Input("constant", places[name][0], None, tensors[name]), nodes) for name, nodes in constants.items()]
-    return Trace(graph, inputs, outputs, result, left, grown, written, checks, held=held)
+    return Trace(graph, inputs, outputs, result, left, grown, written, checks, held=held, repeats=repeats)
 
 
-def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node]) -> list[str]:
+def _used_modules(fakes: FakeStep, placeholders: list[torch.fx.Node], with_users: set[torch.fx.Node]) -> list[str]:
     """Those held modules of which the graph reads or writes a tensor, or whose parameters the optimizer has."""
-    used = {i.name for i, n in zip(fakes.inputs, placeholders) if n.users and i.kind in ("param", "buffer")}
+    used = {i.name for i, n in zip(fakes.inputs, placeholders) if n in with_users and i.kind in ("param", "buffer")}
     used = {name.split(".")[0] for name in used | _trained(fakes)}
     return [name for name in fakes.held.modules if name in used]
 
