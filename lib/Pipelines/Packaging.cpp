@@ -47,8 +47,8 @@ LogicalResult Packager::copyFromStep(StringRef name) {
   return success();
 }
 
-/// Writes the text of `value`, once the runtime's reader has got all of it back: what is written and not read, or read as
-/// something else, would train another program than the one that was verified.
+/// Writes the text of `value`, once the runtime's reader has got all of it back: what is written and not read, or read
+/// as something else, would train another program than the one that was verified.
 template <typename T>
 LogicalResult Packager::writeReadBack(StringRef name, StringRef text,
                                       runtime::Expected<T> (*parse)(const std::string &, std::string_view),
@@ -107,7 +107,8 @@ LogicalResult Packager::write() {
     return failure();
   FailureOr<runtime::Manifest> manifest = writeProgram(module);
   if (failed(manifest) || (options.firstStep && failed(addFirstStep(*manifest))) ||
-      failed(writeReadBack("manifest.json", runtime::writeManifest(*manifest), runtime::parseManifest, runtime::writeManifest)))
+      failed(writeReadBack("manifest.json", runtime::writeManifest(*manifest), runtime::parseManifest,
+                           runtime::writeManifest)))
     return failure();
   return success(succeeded(copyFromStep("weights.safetensors")) && succeeded(copyFromStep("reference.safetensors")));
 }

@@ -139,7 +139,9 @@ std::unique_ptr<Pass> convertKernelToPlan(const PipelineOptions &options) {
   return createConvertKernelToPlanPass(pass);
 }
 
-std::unique_ptr<Pass> verifyPlan(const PipelineOptions &options) { return createVerifyPlanPass({options.readsPlanBack}); }
+std::unique_ptr<Pass> verifyPlan(const PipelineOptions &options) {
+  return createVerifyPlanPass({options.readsPlanBack});
+}
 
 /// The pipeline, in order. The first phase starts with the importer, which is no pass.
 const PassEntry kPipeline[] = {
@@ -221,8 +223,7 @@ const PassEntry kPipeline[] = {
     {Phase::plan, Kind::required, convertKernelToPlan, "values get bytes of the arena, ops become commands on streams"},
     {Phase::plan, Kind::optimization, make<createDropWaitsPass>,
      "what no byte needs holds up a stream for nothing; each wait that is left matters, as two proofs say"},
-    {Phase::plan, Kind::verifier, verifyPlan,
-     "the loader's own certificate, before there is an artifact"},
+    {Phase::plan, Kind::verifier, verifyPlan, "the loader's own certificate, before there is an artifact"},
 };
 
 StringRef getKindName(Kind kind) {

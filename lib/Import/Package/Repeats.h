@@ -41,8 +41,8 @@ private:
 Step unroll(const Step &step);
 
 /// The range of nodes, of those that are run more than `kept` times the longest, of which the first `kept`
-/// iterations may stand for all: it is fed inputs of the batch that nothing else reads, and behind it only what the last one has is
-/// read. Null where there is none.
+/// iterations may stand for all: it is fed inputs of the batch that nothing else reads, and behind it only what the
+/// last one has is read. Null where there is none.
 const Repeat *findUniformLoop(const Step &step, int64_t kept);
 
 /// The step with `loop`, one of its ranges, run `kept` times only; the inputs stay.

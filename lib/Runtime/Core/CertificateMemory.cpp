@@ -226,8 +226,8 @@ Status MemoryChecker::checkConflicts(const std::vector<Site> &accesses, size_t b
   // Of several the first one in the order of the accesses.
   std::pair<size_t, size_t> found(accesses.size(), 0);
   for (size_t at = 0; at < byBegin.size(); ++at)
-    for (size_t behind = at + 1;
-         behind < byBegin.size() && accesses[byBegin[behind]].begin < accesses[byBegin[at]].end; ++behind) {
+    for (size_t behind = at + 1; behind < byBegin.size() && accesses[byBegin[behind]].begin < accesses[byBegin[at]].end;
+         ++behind) {
       auto [earlier, later] = std::minmax(byBegin[at], byBegin[behind]);
       if (std::make_pair(later, earlier) < found && conflict(accesses[earlier], accesses[later]))
         found = {later, earlier};
