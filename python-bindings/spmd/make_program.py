@@ -207,7 +207,7 @@ def served_too(step: CompiledStep, call: StepCall, need: Need) -> Program | None
         rows = count_rows(call, dims)
         size = step._dynamic.size_for(rows)
         key = None if size is None else key_of(ranks.padded(call, ranks.each(size)))
-        own = ranks.captured(call)
+        own = ranks.captured(call).traced_each()
     except CaptureError:  # which another program is compiled for, or refused
         return None
     program = next((p for p in step._programs if p.sizes is not None and p.key == key and p.takes_all_but_rows(need)), None)

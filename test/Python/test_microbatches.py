@@ -107,6 +107,18 @@ def test_lists_of_microbatches(monkeypatch) -> None:
     check(lists(), step, monkeypatch, 5)
 
 
+def test_batches_of_several_sizes() -> None:
+    """Of these, ops of two captures are compared one by one."""
+    def step(model, optimizer, xs, ys):
+        for x, y in zip(xs, ys):
+            (model(x, y) / len(xs)).backward()
+        update(model, optimizer)
+    model, xs, ys = lists()()
+    package = spmd.capture(step, model, torch.optim.SGD(model.parameters()), xs, ys, dynamic_batch=5)
+    assert package.step["version"] == 8 and not {"repeats"} & (package.step.keys() | package.other_batch.step.keys())
+    assert len(package.step["nodes"]) == len(package.other_batch.step["nodes"])
+
+
 STEPS: dict[str, tuple[Callable, Callable, int | None]] = {}
 
 

@@ -269,7 +269,7 @@ def capture_sizes(capture: Callable[[StepCall], StepPackage], call: StepCall, si
     if not 0 < rows <= size:
         raise CaptureError(f"the batch has {rows} rows, and dynamic_batch is {size}\n  cure: capture the step with 1 to {size} "
                            "rows")
-    captured = {count: capture(with_rows(call, count, batch_dims)) for count in dict.fromkeys((size, other_rows, rows))}
+    captured = {count: capture(with_rows(call, count, batch_dims).traced_each()) for count in dict.fromkeys((size, other_rows, rows))}
     package = for_sizes(captured[size], captured[other_rows], size, other_rows)
     sized = SizedStep(captured[size], captured[other_rows], size, other_rows)
     if why := sized.why_not(captured[size], size):

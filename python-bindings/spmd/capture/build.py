@@ -25,7 +25,7 @@ from .iterations import Repeat, of_iteration
 from .masters import MASTER, wanted_masters
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
-from .package import FORMAT, VERSION, StepPackage
+from .package import FORMAT, StepPackage
 from .trace import Empty, Output, Trace, loss_output
 
 
@@ -84,7 +84,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     except ValueError as error:
         raise CaptureError(str(error)) from error
     if kernels:
-        version = VERSION if any(kernel.cubins for kernel in kernels) else 6
+        version = 7 if any(kernel.cubins for kernel in kernels) else 6
         step |= {"version": version, "operators": [kernel.record() for kernel in kernels]}
     if repeats:
         step |= {"version": 9, "repeats": repeats}

@@ -46,6 +46,7 @@ class StepCall:
         (args, kwargs), self.takings = find_takings((args, kwargs), left)
         self.train_step, self.args, self.kwargs, self.precision = train_step, args, kwargs, precision
         self.asks_batch = asks_batch  # each call can compute what the step's Python asks of the batch
+        self.may_repeat = True  # iterations of a loop may be in the graph once
         self.writes_batch = writes_batch  # what the step changes in batch tensors, their owner wants to see
         self.signature = _signature_of(train_step)
         try:
@@ -81,7 +82,7 @@ class StepCall:
             taking.take(count, ends)
         args, kwargs = with_taken((self.args, self.kwargs))
         call = StepCall(self.train_step, args, kwargs, self, self.precision, self.writes_batch, self.asks_batch)
-        call.takings, call.without_taken = self.takings, self.without_taken
+        call.takings, call.without_taken, call.may_repeat = self.takings, self.without_taken, self.may_repeat
         return call
 
     def _find_optimizers(self, paths: list[Any], last: StepCall | None) -> list[Part]:
@@ -124,6 +125,12 @@ class StepCall:
         call._leaves = list(self._leaves)
         for slot, tensor in zip(self._batch_slots, batch, strict=True):
             call._leaves[slot] = tensor
+        return call
+
+    def traced_each(self) -> StepCall:
+        """The same call, of which each iteration of a loop is traced (microbatches.py)."""
+        call = copy.copy(self)
+        call.may_repeat = False
         return call
 
     @property

@@ -26,7 +26,7 @@ from .seeds import SeededGenerators
 from .settings import Setting
 
 
-FORMAT, VERSION = "spmd-step", 6
+FORMAT = "spmd-step"
 
 
 @dataclasses.dataclass

@@ -269,24 +269,24 @@ def _out_of_inference_mode(function: Callable) -> Callable:
     return call
 
 
-def _trace(*args: Any, **options: Any) -> tuple[Trace, list[str]]:
+def _trace(call: StepCall, *args: Any, **options: Any) -> tuple[Trace, list[str]]:
     """As _trace_once(), without repetitions if something goes wrong with them."""
     try:
-        return _trace_once(*args, **options)
+        return _trace_once(call, *args, **options)
     except CannotRepeat:
-        return _trace_once(*args, **options, may_repeat=False)
+        return _trace_once(call.traced_each(), *args, **options)
 
 
 @_out_of_inference_mode
 def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collection[str], first_step: bool = False,
                 by_tensor: list[str] | None = None, keep_grads: bool = False,
                 accumulates: bool = False, copied: Collection[str] = (),
-                read_left: dict[int, torch.Tensor] | None = None, may_repeat: bool = True) -> tuple[Trace, list[str]]:
+                read_left: dict[int, torch.Tensor] | None = None) -> tuple[Trace, list[str]]:
     """`by_tensor` gets the name of a held module that the trace has met by one of its tensors, and `read_left` what the
     step has read of what earlier calls have left.
 
     Raises:
-      CannotRepeat: only if it `may_repeat`.
+      CannotRepeat: only if the call `may_repeat`.
     """
     step_file = call.train_step.__code__.co_filename if hasattr(call.train_step, "__code__") else ""
     fakes = FakeStep(call.model, call.optimizers, around.held, call.batch_names, call.batch, with_gradients, first_step,
@@ -303,7 +303,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
         stamps = ProvenanceMode(list(named_modules(call.model, fakes.whole)), call.optimizers, fakes.parameters(),
                                 fakes.foreign, around.reached.tensors, around.excluded, fakes.refusals,
                                 ComplexNumbers(fakes.real_of), _known_roots(fakes.inputs) if call.asks_batch else {},
-                                asked := Asked(call.batch), OperatorForms(fakes.mode), draws, may_repeat)
+                                asked := Asked(call.batch), OperatorForms(fakes.mode), draws, call.may_repeat)
         undo.enter_context(stamps.microbatches.or_cannot_repeat())
 
         assigned = DataAssignments(fakes.inputs, stamps.known)
