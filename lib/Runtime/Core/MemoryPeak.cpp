@@ -40,6 +40,15 @@ bool isWithin(const Clock &a, const uint32_t *b) {
   return true;
 }
 
+/// Buffer `i` is alive at the peak.
+void addAlive(MemoryPeak &peak, const std::vector<BufferLife> &lives, size_t i) {
+  const BufferLife &life = lives[i];
+  peak.bytes += life.bytes;
+  peak.alive.push_back(i);
+  if (!life.fromBegin && !life.uses.empty())
+    peak.command = std::max(peak.command, *std::min_element(life.uses.begin(), life.uses.end()));
+}
+
 class PeakFinder {
 public:
   PeakFinder(const std::vector<ScheduledCommand> &commands, const HappensBefore &order,
@@ -179,12 +188,8 @@ MemoryPeak PeakFinder::find() {
       continue;
     bool isBorn = spans[i].birth == kAlways || reached[spans[i].birth];
     bool isDead = spans[i].death != kAlways && reached[spans[i].death];
-    if (!isBorn || isDead)
-      continue;
-    peak.bytes += lives[i].bytes;
-    peak.alive.push_back(i);
-    if (!lives[i].fromBegin && !lives[i].uses.empty())
-      peak.command = std::max(peak.command, *std::min_element(lives[i].uses.begin(), lives[i].uses.end()));
+    if (isBorn && !isDead)
+      addAlive(peak, lives, i);
   }
   return peak;
 }
@@ -209,22 +214,17 @@ static MemoryPeak findOnOneStream(const std::vector<ScheduledCommand> &commands,
       change[birthOf(life)] += life.bytes;
       change[deathOf(life)] -= life.bytes;
     }
-  MemoryPeak peak;
   size_t moment = 0;
-  int64_t alive = peak.bytes = change[0];
+  int64_t alive = change[0], most = alive;
   for (size_t at = 1; at <= end; ++at)
-    if (alive += change[at]; alive > peak.bytes) {
-      peak.bytes = alive;
+    if (alive += change[at]; alive > most) {
+      most = alive;
       moment = at;
     }
-  for (size_t i = 0; i < lives.size(); ++i) {
-    const BufferLife &life = lives[i];
-    if (!life.isUsed() || birthOf(life) > moment || deathOf(life) <= moment)
-      continue;
-    peak.alive.push_back(i);
-    if (!life.fromBegin && !life.uses.empty())
-      peak.command = std::max(peak.command, *std::min_element(life.uses.begin(), life.uses.end()));
-  }
+  MemoryPeak peak;
+  for (size_t i = 0; i < lives.size(); ++i)
+    if (lives[i].isUsed() && birthOf(lives[i]) <= moment && moment < deathOf(lives[i]))
+      addAlive(peak, lives, i);
   return peak;
 }
 

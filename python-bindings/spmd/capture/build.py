@@ -35,8 +35,8 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     values, stacks = Values(), _Stacks(call)
     inputs = [_input(values.define(own), i, batch_dims) for i, own in traced.inputs]
     recorded = list(filter(_is_recorded, traced.graph.nodes))
-    inside = [[node for node in one.nodes if node in present] for present in [set(recorded)] for one in traced.repeats]
-    ends = {own[-1]: (one, len(own)) for one, own in zip(traced.repeats, inside)}
+    present = set(recorded)
+    ends = {own[-1]: (one, len(own)) for one in traced.repeats if (own := [node for node in one.nodes if node in present])}
     nodes, repeats = [], []
     for node in recorded:
         nodes.append(node_record(node, values, stacks.index))
