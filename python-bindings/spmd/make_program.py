@@ -12,12 +12,10 @@ from safetensors.torch import save_file
 
 from .batch_sizes import BatchSizes, NewSizes, RankRows
 from .capture import CaptureError, StepPackage, capture_call
-from .capture.baked_values import baked_values, begun_with, slots_of
 from .capture.batch_sizes import OtherStep, capture_sizes, count_rows
 from .capture.call import StepCall
-from .capture.code_names import users_hooks
 from .capture.draws import default_seed, seeded_with
-from .capture.held import named_modules, whole
+from .capture.held import whole
 from .capture.left_values import check_reads_nothing_left
 from .capture.optimizers import Optimizers
 from .capture.package import OwnStates
@@ -29,7 +27,7 @@ from .livestate import LiveState, StateLostError
 from .loading import name_list
 from .models import tensor_names
 from .native import OTHER_STATE
-from .programs import Need, Program, key_of, shapes_of
+from .programs import Need, Program, found_at_beginning, key_of, shapes_of
 from .remarks import remark
 from .runerror import RunError
 from .runtime import Trainer
@@ -92,10 +90,7 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
     hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
     baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
     is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
-    values = baked_values(call.train_step, call.model, package.held, call.others,
-                          users_hooks(everything, call.optimizers), is_read, package.grown)
-    modules = dict(named_modules(call.model, everything))
-    values += [*slots_of(package.left, modules, package.held, is_read), *begun_with(package.settings, modules)]
+    values = found_at_beginning(call, package, package.held, is_read)
     program = Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
     if sizes is not None:
         sizes.put(program, need.key)

@@ -26,6 +26,19 @@ from .livestate import Replaced
 from .runtime import Trainer
 
 
+def found_at_beginning(call: StepCall, package: StepPackage, held: Held,
+                       is_read: Callable[[str, torch.Tensor], bool]) -> list[BakedValue]:
+    """What a call of the step finds that its program has as constants: what its code reads, and what is where it leaves something.
+    `is_read`: whether the trace has read what an earlier call has left at a path."""
+    everything = whole(call.model, held)
+    found = baked_values(call.train_step, call.model, held, call.others, users_hooks(everything, call.optimizers), is_read,
+                         package.grown)
+    if package.left or package.settings:
+        modules = dict(named_modules(call.model, everything))
+        found += [*slots_of(package.left, modules, held, is_read), *begun_with(package.settings, modules)]
+    return found
+
+
 @dataclasses.dataclass
 class Program:
     """One compilation of the step: for batches of one set of shapes, one set of Python values and of baked options."""
@@ -181,12 +194,7 @@ class Program:
         if held is None or held.key(model) != self._held_key:
             return False
         if not held.is_same(self.held):
-            baked = baked_values(self.call.train_step, self.call.model, held, self.call.others,
-                                 users_hooks(whole(self.call.model, held), self.call.optimizers),
-                                 self._is_read, self.package.grown)
-            if self.package.left or self.package.settings:
-                modules = dict(named_modules(self.call.model, whole(self.call.model, held)))
-                baked += [*slots_of(self.package.left, modules, held, self._is_read), *begun_with(self.package.settings, modules)]
+            baked = found_at_beginning(self.call, self.package, held, self._is_read)
             if not are_alike(self.baked, baked):
                 return False
             if any(isinstance(left.owner, Table) for left in self.package.left) and any(
