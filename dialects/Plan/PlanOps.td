@@ -29,9 +29,14 @@ def Plan_ProgramOp : Plan_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove,
     3. a state buffer lies in the state part of the arena, every other one in the transient part;
     4. a wait names a command of another stream;
     5. a stream has one priority.
+
+    With `iteration` commands [begin, end), by position, stand for those of the iterations of a loop that are missing
+    behind them (`spmd.iterations` of the module says how many, and what they are fed). As many commands before them are
+    the iteration before.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$ranks, I64Attr:$state_bytes,
-                       I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak);
+                       I64Attr:$transient_bytes, I64Attr:$lower_bound, DictionaryAttr:$peak,
+                       OptionalAttr<ConfinedAttr<DenseI64ArrayAttr, [DenseArrayCount<2>]>>:$iteration);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $sym_name `ranks` $ranks `state` $state_bytes `transient` $transient_bytes `lower_bound` $lower_bound `peak` $peak

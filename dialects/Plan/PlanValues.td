@@ -11,7 +11,7 @@ def Plan_DataflowOp : Plan_Op<"dataflow", [IsolatedFromAbove, NoTerminator, Sing
     The step as it was before its values had bytes: what it is given, every operation with its constants and operands,
     and what each state and output is in the end. It becomes the manifest's table "values", against which compiler and
     loader hold the plan (rule 8 of the certificate). An operation is a command with its constants; a view of a
-    value is a part of it, a packed buffer is a join.
+    value is a part of it, a packed buffer is a join. `iteration` is that of `plan.program`, of ops by position.
     ```mlir
     plan.dataflow {
       %0 = plan.source #spmd.shard<@unit0, "param"> type tensor<128xf32> : !plan.bytes<512>
@@ -22,6 +22,7 @@ def Plan_DataflowOp : Plan_Op<"dataflow", [IsolatedFromAbove, NoTerminator, Sing
     }
     ```
   }];
+  let arguments = (ins OptionalAttr<ConfinedAttr<DenseI64ArrayAttr, [DenseArrayCount<2>]>>:$iteration);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "attr-dict-with-keyword $body";
 }

@@ -39,6 +39,8 @@ namespace {
 /// Of a loop with many iterations so many go through the passes. Two of them, or of what is like them before the loop,
 /// must be alike.
 constexpr int64_t kFewIterations = 3;
+/// So many are planned: the first, the last, and what is between them and behind streams that run ahead.
+constexpr int64_t kPlannedIterations = 6;
 
 /// Remembers which pass failed.
 class FailedPass : public PassInstrumentation {
@@ -72,7 +74,8 @@ private:
   LogicalResult runPhase(Phase phase, TimingScope &timing);
   bool mayLeaveOutIterations() const;
   LogicalResult runToKernels(TimingScope &timing);
-  LogicalResult repeatFewIterations(bool &isInKernels, TimingScope &timing);
+  LogicalResult compileFewIterations(std::optional<Phase> &reached, TimingScope &timing);
+  LogicalResult planFewIterations(std::optional<Phase> &reached, TimingScope &timing);
   LogicalResult runPasses(Phase phase, bool onlyVerifiers, TimingScope &timing);
   LogicalResult writeIR(StringRef path);
   LogicalResult dump(Phase phase);
@@ -318,23 +321,25 @@ LogicalResult Compiler::runToKernels(TimingScope &timing) {
 }
 
 /// Compiles a loop over microbatches, of which `module` has a few iterations, by these (RepeatIterations.h): it becomes
-/// the whole step in kernels. Where that cannot be, it becomes the whole step as it is read.
-LogicalResult Compiler::repeatFewIterations(bool &isInKernels, TimingScope &timing) {
+/// the step in kernels, whole or, where there is to be a plan, with as many iterations as are planned. Where that
+/// cannot be, it becomes the whole step as it is read. `reached` is the phase that it has been through.
+LogicalResult Compiler::compileFewIterations(std::optional<Phase> &reached, TimingScope &timing) {
   std::vector<DiagnosticRecord> records, unused;
   std::string why = "the step with few iterations cannot be compiled";
   auto readAgain = [&](int64_t kept) {
     TimingScope scope = timing.nest("read");
     return read(kept);
   };
-  isInKernels = false;
+  bool isInKernels = false;
   {
     RecordDiagnostics collect(&context, options.remarks, [&](const DiagnosticRecord &record) { say(record); });
     said = &records;
     LogicalResult compiled = runToKernels(timing);
     OwningOpRef<ModuleOp> few = std::move(module);
     said = &unused;
-    isInKernels = succeeded(compiled) && succeeded(readAgain(kFewIterations + 1)) && succeeded(runToKernels(timing)) &&
-                  succeeded(completeIterations(*few, *module, why));
+    isInKernels =
+        succeeded(compiled) && succeeded(readAgain(kFewIterations + 1)) && succeeded(runToKernels(timing)) &&
+        succeeded(completeIterations(*few, *module, options.to > Phase::kernels ? kPlannedIterations : INT64_MAX, why));
     if (isInKernels) {
       module = std::move(few);
       why = "the step with all iterations is none that the passes would give";
@@ -345,10 +350,40 @@ LogicalResult Compiler::repeatFewIterations(bool &isInKernels, TimingScope &timi
   isInternal = false;
   if (isInKernels) {
     llvm::for_each(records, listener.diagnose);
-    return success();
+    reached = Phase::kernels;
+    return (*module)->hasAttr(kIterationsAttr) ? planFewIterations(reached, timing) : success();
   }
   emitRemark(UnknownLoc::get(&context)) << "all iterations of the loop go through all passes: " << why;
   return readAgain(0);
+}
+
+/// Plans a loop in kernels, of which `module` has a few iterations, by these; where that cannot be, it becomes the
+/// whole step in kernels.
+LogicalResult Compiler::planFewIterations(std::optional<Phase> &reached, TimingScope &timing) {
+  OwningOpRef<ModuleOp> kernels = module->clone();
+  std::vector<DiagnosticRecord> records;
+  bool isPlanned;
+  {
+    RecordDiagnostics collect(&context, options.remarks, [&](const DiagnosticRecord &record) { say(record); });
+    said = &records;
+    isPlanned = succeeded(runPhase(Phase::plan, timing));
+  }
+  said = nullptr;
+  isInternal = false;
+  if (isPlanned) {
+    llvm::for_each(records, listener.diagnose);
+    reached = Phase::plan;
+    return success();
+  }
+  emitRemark(UnknownLoc::get(&context)) << "all iterations of the loop are planned"
+                                        << (records.empty() ? "" : ": " + records.front().message);
+  module = std::move(kernels);
+  std::string why;
+  if (failed(repeatIterations(*module, FewIterations::of(*module)->missing(), why))) {
+    isInternal = true;
+    return error("no iteration can be put in: " + why);
+  }
+  return runPasses(Phase::kernels, /*onlyVerifiers=*/true, timing);
 }
 
 LogicalResult Compiler::runAll() {
@@ -361,14 +396,14 @@ LogicalResult Compiler::runAll() {
     if (failed(read(mayLeaveOutIterations() ? kFewIterations : 0)))
       return failure();
   }
-  bool isInKernels = false;
-  if (!options.resumes && (*module)->hasAttr(kIterationsAttr) && failed(repeatFewIterations(isInKernels, timing)))
+  std::optional<Phase> reached;
+  if (!options.resumes && (*module)->hasAttr(kIterationsAttr) && failed(compileFewIterations(reached, timing)))
     return failure();
   if (options.resumes && failed(runPasses(options.from, /*onlyVerifiers=*/true, timing)))
     return failure();
   for (Phase phase : getPhases()) {
     bool isNeeded = phase != Phase::artifact && phase <= options.to && (!options.resumes || phase > options.from) &&
-                    (!isInKernels || phase > Phase::kernels);
+                    (!reached || phase > *reached);
     if (isNeeded && failed(runPhase(phase, timing)))
       return failure();
     if (isNeeded && phase == Phase::import && options.memoryBudget)

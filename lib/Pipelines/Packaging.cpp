@@ -64,19 +64,22 @@ LogicalResult Packager::writeReadBack(StringRef name, StringRef text,
 /// Writes the plan of the program in `of`; returns what the manifest says of it.
 FailureOr<runtime::Manifest> Packager::writeProgram(ModuleOp of) {
   plan::ProgramOp program = getProgram(of);
-  FailureOr<runtime::Plan> plan = program ? translatePlan(program) : FailureOr<runtime::Plan>();
-  if (failed(plan))
+  FailureOr<runtime::PlanFile> file = program ? translatePlanFile(program) : FailureOr<runtime::PlanFile>();
+  if (failed(file))
     return failure();
-  options.target->adjustPlan(*plan, kernels);
+  options.target->adjustPlan(file->plan, kernels);
+  runtime::Expected<runtime::Plan> plan = runtime::unroll(*file);
+  if (!plan)
+    return folder.fail("a mistake of spmd-compile: " + plan.error().message);
   FailureOr<runtime::Manifest> manifest = translateManifest(of, program, *plan, kernels);
   if (failed(manifest))
     return failure();
   manifest->outsideArena = options.target->findOutsideArena(*plan);
   manifest->needs = options.target->findNeeds(*plan);
   runtime::ProgramEntry &entry = manifest->programs.front();
-  std::string text = runtime::writePlan(*plan);
+  std::string text = runtime::writePlanFile(*file);
   entry.hash = runtime::formatHash(runtime::hashBytes(text));
-  if (failed(writeReadBack(entry.plan, text, runtime::parsePlan, runtime::writePlan)))
+  if (failed(writeReadBack(entry.plan, text, runtime::parsePlanFile, runtime::writePlanFile)))
     return failure();
   return manifest;
 }

@@ -223,6 +223,8 @@ const PassEntry kPipeline[] = {
     {Phase::plan, Kind::required, convertKernelToPlan, "values get bytes of the arena, ops become commands on streams"},
     {Phase::plan, Kind::optimization, make<createDropWaitsPass>,
      "what no byte needs holds up a stream for nothing; each wait that is left matters, as two proofs say"},
+    {Phase::plan, Kind::required, make<createMarkIterationPass>,
+     "of a loop of which a few iterations are planned, one stands for all that are not"},
     {Phase::plan, Kind::verifier, verifyPlan, "the loader's own certificate, before there is an artifact"},
 };
 

@@ -9,6 +9,7 @@ from typing import Callable
 import pytest
 import torch
 import torch.nn.functional as F
+from artifact_iterations import unroll_commands, unroll_values
 from iterations import roll, unroll
 from small_net import Net
 from step_check import run, tool
@@ -129,11 +130,28 @@ def test_a_batch_that_is_read_behind_the_loop(tmp_path: Path) -> None:
     assert few == whole
 
 
-def test_an_artifact_is_the_same(net: tuple[Path, Path], tmp_path: Path) -> None:
-    for step in net:
-        run(tool("spmd-compile"), step, "--ranks=2", "--quiet", "-o", tmp_path / f"{step.stem}.spmd")
-    plans = [next((tmp_path / f"{step.stem}.spmd").glob("*.plan.json")).read_text() for step in net]
-    assert plans[0] == plans[1]
+def artifact(step: Path, *options: str) -> tuple[list[dict], list[dict], bool]:
+    """Commands and values, with all iterations, and whether the file has them all."""
+    out = step.with_suffix(".spmd")
+    run(tool("spmd-compile"), step, "--quiet", "-o", out, *options)
+    plan = json.loads((out / "train_step.plan.json").read_text())
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert ("repeats" in plan) == ("repeats" in manifest)
+    # Which waits are needed depends on what shares bytes.
+    commands = [command for command in unroll_commands(plan) if command["op"] != "wait"]
+    return commands, unroll_values(manifest), "repeats" not in plan
+
+
+@pytest.mark.parametrize("options", [
+    "--ranks=1", "--ranks=2 --policy=class:Block", "--ranks=3 --policy=class:Block --prefetch=0",
+    "--ranks=4 --policy=class:Block --reshard-after-forward=false", "--ranks=2 --mode=replicate",
+    "--mesh=replicate:2,shard:2 --policy=class:Block", "--ranks=2 --target=emulate:sm_90"])
+def test_an_artifact_is_that_of_all_iterations(net: tuple[Path, Path], options: str) -> None:
+    """One iteration stands for the others, and what is left out is what is there when all are planned."""
+    (commands, values, is_whole), (all_commands, all_values, _) = (artifact(step, *options.split()) for step in net)
+    assert not is_whole
+    assert values == all_values
+    assert commands == all_commands
 
 
 def test_ir_of_single_iterations_is_that_of_all(net: tuple[Path, Path], tmp_path: Path) -> None:

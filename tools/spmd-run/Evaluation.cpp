@@ -33,7 +33,7 @@ static bool updatesParameters(const Manifest &manifest) {
   auto isUpdate = [](const ValueEntry &entry) {
     return entry.kind == ValueEntry::Kind::Target && entry.binding.hasState() && entry.binding.state == "param";
   };
-  return manifest.values && std::any_of(manifest.values->begin(), manifest.values->end(), isUpdate);
+  return manifest.values && std::any_of(manifest.values->entries.begin(), manifest.values->entries.end(), isUpdate);
 }
 
 Expected<Evaluation> Evaluation::load(const std::string &artifact, const std::string &data,

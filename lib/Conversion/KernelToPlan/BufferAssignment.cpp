@@ -79,7 +79,8 @@ private:
   bool mayWrite(KernelOpInterface kernel, unsigned index, Slot slot) const;
   /// The slot of the argument that `value` is the new value of, if the old one is dead by then.
   std::optional<Slot> findUpdatedSlot(KernelOpInterface kernel, unsigned index) const;
-  /// The slot of an operand that result number `index` may overwrite.
+  /// The slot of an operand that result number `index` may overwrite; the oldest one, so that what a loop adds to stays
+  /// where it is.
   std::optional<Slot> findDeadOperand(KernelOpInterface kernel, unsigned index) const;
 
   ShardUnitOp getUnit(Operation *op, FlatSymbolRefAttr name) const {
@@ -257,14 +258,15 @@ std::optional<Slot> Assigner::findUpdatedSlot(KernelOpInterface kernel, unsigned
 std::optional<Slot> Assigner::findDeadOperand(KernelOpInterface kernel, unsigned index) const {
   Operation *op = kernel;
   int64_t bytes = getBytes(op->getResult(index).getType());
+  std::optional<Slot> oldest;
   for (Value operand : op->getOperands()) {
     Slot slot = result.getSlot(operand);
     const BufferInfo &buffer = result.buffers[slot.buffer];
     if (!buffer.isArgument && slot.bytes == bytes && buffer.bytes == bytes && isDeadAfter(slot.buffer, op) &&
-        mayWrite(kernel, index, slot))
-      return slot;
+        mayWrite(kernel, index, slot) && (!oldest || slot.buffer < oldest->buffer))
+      oldest = slot;
   }
-  return std::nullopt;
+  return oldest;
 }
 
 LogicalResult Assigner::assignKernel(Operation *op) {

@@ -6,7 +6,6 @@
 #include "Dataflow.h"
 #include "KernelFunctions.h"
 #include "PlaceBuffers.h"
-#include "dialects/Spmd/Iterations.h"
 #include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/StepPass.h"
@@ -81,8 +80,6 @@ static void preferCollectives(plan::ProgramOp program, int64_t blocks) {
 LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
   if (!step.getBody().hasOneBlock())
     return step.emitOpError("has ") << step.getBody().getBlocks().size() << " blocks, a plan needs one";
-  if (getOperation()->hasAttr(kIterationsAttr))
-    return step.emitOpError("has a few iterations of a loop only; spmd-repeat-iterations puts in the others");
   FailureOr<BufferAssignment> assignment = BufferAssignment::compute(step, gemmWorkspace);
   if (failed(assignment))
     return failure();
@@ -90,7 +87,8 @@ LogicalResult ConvertKernelToPlanPass::runOnStep(func::FuncOp step) {
   OpBuilder builder(step);
   auto program =
       plan::ProgramOp::create(builder, step.getLoc(), "train_step", getNumRanks(getOperation()), /*state_bytes=*/0,
-                              /*transient_bytes=*/0, /*lower_bound=*/0, builder.getDictionaryAttr({}));
+                              /*transient_bytes=*/0, /*lower_bound=*/0, builder.getDictionaryAttr({}),
+                              /*iteration=*/DenseI64ArrayAttr());
   program.getBody().emplaceBlock();
   addCommunicators(step, program);
   if (failed(emitCommands(step, *assignment, program)))

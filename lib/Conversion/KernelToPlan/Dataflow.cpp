@@ -321,7 +321,7 @@ void DataflowBuilder::addOp(Operation *op) {
 }
 
 void DataflowBuilder::run() {
-  auto dataflow = plan::DataflowOp::create(builder, step.getLoc());
+  auto dataflow = plan::DataflowOp::create(builder, step.getLoc(), /*iteration=*/DenseI64ArrayAttr());
   builder.setInsertionPointToStart(&dataflow.getBody().emplaceBlock());
   for (BlockArgument argument : step.getArguments())
     values[argument] = plan::SourceOp::create(builder, argument.getLoc(), typeOf(bytesOf(argument.getType())),

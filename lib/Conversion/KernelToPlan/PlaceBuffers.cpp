@@ -4,11 +4,19 @@
 // outputs. Nothing else has these bytes, so that a device is given a step by one copy, whatever still runs, and its
 // outputs stay until the next step. All other buffers share what is behind them.
 //
+// [Note: buffers of iterations] Where a few iterations of a loop stand for all, a buffer that each has for itself must
+// lie at the same bytes in all of them: these are placed as one, which may overlap what none of them may. Where two of
+// one kind are alive together that cannot be, and all iterations are planned one by one.
+//
 
 #include "PlaceBuffers.h"
+#include "PlanIterations.h"
+#include "dialects/Spmd/Iterations.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Conversion/KernelToPlan/ProgramLiveness.h"
+#include "llvm/ADT/IntEqClasses.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -57,6 +65,66 @@ void spmd::setPeak(plan::ProgramOp program) {
   ::setPeak(program, liveness, liveness.findPeak());
 }
 
+namespace {
+/// What is placed: buffers, or those of all iterations as one.
+class PlacedTogether {
+public:
+  PlacedTogether(plan::ProgramOp program, const ProgramLiveness &liveness);
+
+  memory::Placement place(int64_t lowerBound) const {
+    return memory::placeBuffers(requests, conflicts, kTransientAlignment, lowerBound);
+  }
+  unsigned of(unsigned buffer) const { return classes[buffer]; }
+
+private:
+  void join(const FoundIteration &iteration, const ProgramLiveness &liveness);
+
+  llvm::IntEqClasses classes; ///< by buffer
+  std::vector<memory::BufferRequest> requests;
+  std::vector<std::vector<unsigned>> conflicts;
+};
+} // namespace
+
+PlacedTogether::PlacedTogether(plan::ProgramOp program, const ProgramLiveness &liveness)
+    : requests(liveness.getRequests()), conflicts(liveness.findConflicts()) {
+  classes.grow(requests.size());
+  std::string why;
+  std::optional<FoundIteration> iteration;
+  if (program->getParentOfType<ModuleOp>()->hasAttr(kIterationsAttr))
+    iteration = findIteration(program, why);
+  classes.compress();
+  if (iteration)
+    join(*iteration, liveness);
+}
+
+void PlacedTogether::join(const FoundIteration &iteration, const ProgramLiveness &liveness) {
+  DenseMap<Operation *, unsigned> numbers;
+  for (auto [number, buffer] : llvm::enumerate(liveness.getBuffers()))
+    numbers[buffer.op] = number;
+  llvm::IntEqClasses joined(requests.size());
+  for (auto [buffer, next] : iteration.later)
+    joined.join(numbers.at(buffer), numbers.at(next));
+  joined.compress();
+  for (unsigned n = 0; n != requests.size(); ++n)
+    if (llvm::any_of(conflicts[n], [&](unsigned other) { return joined[n] == joined[other]; }))
+      return;
+
+  std::vector<memory::BufferRequest> requestsOf(joined.getNumClasses());
+  std::vector<llvm::SetVector<unsigned>> conflictsOf(joined.getNumClasses());
+  for (unsigned n = 0; n != requests.size(); ++n) {
+    // The last of them is alive when others are as they always are.
+    if (memory::BufferRequest &request = requestsOf[joined[n]]; requests[n].last >= request.last)
+      request = requests[n];
+    for (unsigned other : conflicts[n])
+      conflictsOf[joined[n]].insert(joined[other]);
+  }
+  requests = std::move(requestsOf);
+  conflicts.clear();
+  for (llvm::SetVector<unsigned> &others : conflictsOf)
+    conflicts.emplace_back(others.begin(), others.end());
+  classes = std::move(joined);
+}
+
 void spmd::placeBuffers(plan::ProgramOp program) {
   eraseUnused(program);
   ProgramLiveness liveness(program);
@@ -77,11 +145,11 @@ void spmd::placeBuffers(plan::ProgramOp program) {
   for (const memory::BufferRequest &request : liveness.getRequests())
     alignment = std::max(alignment, request.alignment);
   blocks = llvm::alignTo(blocks, alignment);
-  memory::Placement placement =
-      memory::placeBuffers(liveness.getRequests(), liveness.findConflicts(), kTransientAlignment, lowerBound);
-  for (auto [buffer, offset] : llvm::zip_equal(buffers, placement.offsets))
+  PlacedTogether together(program, liveness);
+  memory::Placement placement = together.place(lowerBound);
+  for (auto [number, buffer] : llvm::enumerate(buffers))
     if (!buffer.isBound())
-      plan::BufferOp(buffer.op).setOffset(stateBytes + blocks + offset);
+      plan::BufferOp(buffer.op).setOffset(stateBytes + blocks + placement.offsets[together.of(number)]);
   program.setStateBytes(stateBytes);
   program.setTransientBytes(blocks + placement.bytes);
   ::setPeak(program, liveness, peak);

@@ -1,6 +1,7 @@
 //===- RepeatIterations.cpp - spmd-repeat-iterations ----------------------===//
 
 #include "spmd/Conversion/KernelToPlan/RepeatIterations.h"
+#include "IterationFinder.h"
 #include "dialects/Spmd/Iterations.h"
 #include "dialects/Spmd/ResultSource.h"
 #include "dialects/Spmd/Roles.h"
@@ -9,7 +10,6 @@
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Transforms/StepPass.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <optional>
@@ -34,21 +34,15 @@ public:
   LogicalResult repeat(int64_t extra, std::string &why);
 
 private:
-  /// Ops [begin, end) of the block; op i + period is op i, one iteration later.
-  struct Range {
-    unsigned begin = 0, end = 0, period = 0;
-  };
+  using Range = IterationFinder::Range;
   /// Ops before the range of which there is one for each iteration, in the order of these.
   struct Chain {
     SmallVector<Operation *> ops;
   };
-  using Links = DenseMap<Operation *, Operation *>;
 
-  void classify();
-  SmallVector<unsigned> findPeriods() const;
-  bool isLater(Value value, Value later, unsigned period, Links &links) const;
-  bool isLater(unsigned op, unsigned period, Links &links) const;
-  std::optional<Range> findRange(unsigned period) const;
+  static IterationFinder::Value numberOf(Value value) {
+    return reinterpret_cast<IterationFinder::Value>(value.getAsOpaquePointer());
+  }
   LogicalResult findChains(const Range &range, std::string &why);
   LogicalResult check(const Range &range, int64_t extra, std::string &why) const;
   /// The value that `value`, an operand in the second iteration of the range, is `by` iterations later.
@@ -62,7 +56,7 @@ private:
   func::FuncOp step;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, unsigned> positions;
-  SmallVector<unsigned> classes;
+  IterationFinder finder;
   /// Of an argument that the loop is fed: its list, and its number in it.
   DenseMap<Value, std::pair<unsigned, int64_t>> fed;
   SmallVector<SmallVector<Value>> lists;
@@ -75,23 +69,6 @@ private:
 };
 } // namespace
 
-/// All that two ops have alike which do the same to different values. Kernels have their code by their symbols.
-static Attribute describe(Operation *op) {
-  NamedAttrList attrs(op->getDiscardableAttrDictionary());
-  attrs.erase(kSegmentAttr);
-  Builder builder(op->getContext());
-  SmallVector<Attribute> parts = {builder.getStringAttr(op->getName().getStringRef()),
-                                  attrs.getDictionary(op->getContext())};
-  if (Attribute properties = op->getPropertiesAsAttribute())
-    parts.push_back(properties);
-  for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())}) {
-    parts.push_back(builder.getI64IntegerAttr(types.size()));
-    for (Type type : types)
-      parts.push_back(TypeAttr::get(type));
-  }
-  return builder.getArrayAttr(parts);
-}
-
 IterationRepeater::IterationRepeater(func::FuncOp step) : step(step) {
   std::optional<FewIterations> iterations = FewIterations::of(step->getParentOfType<ModuleOp>());
   if (!iterations)
@@ -100,85 +77,25 @@ IterationRepeater::IterationRepeater(func::FuncOp step) : step(step) {
   for (BlockArgument argument : step.getArguments())
     if (auto role = dyn_cast_or_null<BatchAttr>(getArgRole(step, argument.getArgNumber())))
       batch[role.getName()] = argument;
+  for (BlockArgument argument : step.getArguments())
+    finder.addOutside(numberOf(argument));
   for (auto list : iterations->fed.getAsRange<ArrayAttr>()) {
     SmallVector<Value> &values = lists.emplace_back();
     for (auto [number, name] : llvm::enumerate(list))
       if (Value argument = isa<StringAttr>(name) ? batch.lookup(cast<StringAttr>(name).getValue()) : Value()) {
         values.push_back(argument);
         fed[argument] = {lists.size() - 1, number};
+        finder.addFed(numberOf(argument), lists.size() - 1, number);
       }
   }
   segmentsEnd = iterations->segmentsEnd;
-  classify();
-}
-
-void IterationRepeater::classify() {
-  DenseMap<Attribute, unsigned> known;
   for (Operation &op : step.getBody().front()) {
     positions[&op] = ops.size();
     ops.push_back(&op);
-    classes.push_back(known.try_emplace(describe(&op), known.size()).first->second);
+    SmallVector<IterationFinder::Value> touched = llvm::map_to_vector(op.getOperands(), numberOf);
+    llvm::append_range(touched, llvm::map_range(op.getResults(), numberOf));
+    finder.addItem(describeItem(&op), touched);
   }
-}
-
-/// How far apart ops are that there are few of, the most frequent distances first: an op that each iteration has once.
-SmallVector<unsigned> IterationRepeater::findPeriods() const {
-  llvm::MapVector<unsigned, SmallVector<unsigned>> byClass;
-  for (auto [i, number] : llvm::enumerate(classes))
-    byClass[number].push_back(i);
-  llvm::MapVector<unsigned, unsigned> distances;
-  for (auto &[number, places] : byClass)
-    if (places.size() >= 3 && places.size() <= 16)
-      for (size_t i = 1; i < places.size(); ++i)
-        ++distances[places[i] - places[i - 1]];
-  auto byCount = llvm::to_vector(distances);
-  llvm::sort(byCount, [](auto &a, auto &b) { return a.second != b.second ? a.second > b.second : a.first < b.first; });
-  SmallVector<unsigned> periods;
-  for (auto &[period, count] : ArrayRef(byCount).take_front(16))
-    periods.push_back(period);
-  return periods;
-}
-
-/// Whether `later` is in an iteration what `value` is in the one before. An op before the range may have one of its
-/// kind for each iteration; `links` says which follows which.
-bool IterationRepeater::isLater(Value value, Value later, unsigned period, Links &links) const {
-  if (value == later)
-    return true;
-  auto from = fed.find(value), to = fed.find(later);
-  if (from != fed.end() && to != fed.end())
-    return from->second.first == to->second.first && from->second.second + 1 == to->second.second;
-  auto a = dyn_cast<OpResult>(value), b = dyn_cast<OpResult>(later);
-  if (!a || !b || a.getResultNumber() != b.getResultNumber())
-    return false;
-  unsigned at = positions.at(a.getOwner()), laterAt = positions.at(b.getOwner());
-  if (laterAt == at + period)
-    return true;
-  if (classes[at] != classes[laterAt] || at >= laterAt)
-    return false;
-  return links.try_emplace(a.getOwner(), b.getOwner()).first->second == b.getOwner();
-}
-
-bool IterationRepeater::isLater(unsigned op, unsigned period, Links &links) const {
-  return classes[op] == classes[op + period] &&
-         llvm::all_of(llvm::zip_equal(ops[op]->getOperands(), ops[op + period]->getOperands()),
-                      [&](auto pair) { return isLater(std::get<0>(pair), std::get<1>(pair), period, links); });
-}
-
-/// The longest range with this period, of at least two iterations.
-std::optional<IterationRepeater::Range> IterationRepeater::findRange(unsigned period) const {
-  std::optional<Range> best;
-  unsigned begin = 0;
-  Links links;
-  for (unsigned i = 0; i + period <= ops.size(); ++i) {
-    if (i + period < ops.size() && isLater(i, period, links))
-      continue;
-    unsigned end = i + period;
-    if (end - begin >= 2 * period && (!best || end - begin > best->end - best->begin))
-      best = Range{begin, end, period};
-    begin = i + 1;
-    links.clear();
-  }
-  return best;
 }
 
 int64_t IterationRepeater::segmentOf(unsigned op) const {
@@ -193,33 +110,32 @@ void IterationRepeater::moveSegment(Operation *op, int64_t by) const {
 
 /// The chains of ops before the range: each reads what all read, or what is fed, or the op of another chain.
 LogicalResult IterationRepeater::findChains(const Range &range, std::string &why) {
-  Links links;
-  for (unsigned i = range.begin; i + range.period < range.end; ++i)
-    (void)isLater(i, range.period, links);
+  IterationFinder::Links links;
+  finder.addLinks(range, links);
   // Operands of linked ops are linked, too.
   for (bool changed = true; changed;) {
     size_t before = links.size();
     for (auto [from, to] : llvm::to_vector(links)) {
-      if (positions.at(to) >= range.begin)
+      if (to >= range.begin)
         return why = "ops of the loop follow each other at different distances", failure();
-      for (auto [a, b] : llvm::zip_equal(from->getOperands(), to->getOperands()))
-        if (!isLater(a, b, range.period, links))
+      for (auto [a, b] : llvm::zip_equal(ops[from]->getOperands(), ops[to]->getOperands()))
+        if (!finder.isLater(numberOf(a), numberOf(b), range.period, &links))
           return why = "an op before the loop differs between iterations", failure();
     }
     changed = links.size() != before;
   }
-  llvm::DenseSet<Operation *> followers;
+  llvm::DenseSet<unsigned> followers;
   for (auto [from, to] : links)
     if (!followers.insert(to).second)
       return why = "two ops before the loop are followed by one", failure();
   // In program order, whatever the order of the table.
-  for (Operation *op : ops) {
-    if (!links.contains(op) || followers.contains(op))
+  for (unsigned first = 0; first < ops.size(); ++first) {
+    if (!links.contains(first) || followers.contains(first))
       continue;
     Chain chain;
-    for (Operation *next = op; next; next = links.lookup(next)) {
-      chained[next] = {chains.size(), chain.ops.size()};
-      chain.ops.push_back(next);
+    for (auto op = std::optional(first); op; op = links.contains(*op) ? std::optional(links.at(*op)) : std::nullopt) {
+      chained[ops[*op]] = {chains.size(), chain.ops.size()};
+      chain.ops.push_back(ops[*op]);
     }
     chains.push_back(std::move(chain));
   }
@@ -341,10 +257,7 @@ void IterationRepeater::extendPhases(int64_t first, int64_t extra) {
 }
 
 LogicalResult IterationRepeater::repeat(int64_t extra, std::string &why) {
-  std::optional<Range> range;
-  for (unsigned period : findPeriods())
-    if (auto found = findRange(period); found && (!range || found->end - found->begin > range->end - range->begin))
-      range = found;
+  std::optional<Range> range = finder.findRange(/*mayLink=*/true);
   if (!range)
     return why = "no ops repeat", failure();
   segmentsPerIteration = segmentOf(range->begin + range->period) - segmentOf(range->begin);
@@ -374,6 +287,15 @@ LogicalResult IterationRepeater::repeat(int64_t extra, std::string &why) {
   }
   insert(*range, extra);
   extendPhases(first, extra);
+  auto module = step->getParentOfType<ModuleOp>();
+  FewIterations iterations = *FewIterations::of(module);
+  iterations.kept += extra;
+  iterations.segmentsEnd += extra * segmentsPerIteration;
+  Builder builder(step.getContext());
+  if (iterations.missing() > 0)
+    module->setAttr(kIterationsAttr, iterations.toAttr(builder));
+  else
+    module->removeAttr(kIterationsAttr);
   return success();
 }
 
@@ -414,7 +336,7 @@ static ArrayAttr extend(ArrayAttr few, ArrayAttr more, int64_t extra) {
   return ArrayAttr::get(few.getContext(), values);
 }
 
-LogicalResult spmd::completeIterations(ModuleOp few, ModuleOp more, std::string &why) {
+LogicalResult spmd::completeIterations(ModuleOp few, ModuleOp more, int64_t kept, std::string &why) {
   std::optional<FewIterations> iterations = FewIterations::of(few);
   if (!iterations)
     return why = "it is not said what is left out", failure();
@@ -426,11 +348,10 @@ LogicalResult spmd::completeIterations(ModuleOp few, ModuleOp more, std::string 
       replicated && moreReplicated ? extend(replicated, moreReplicated, iterations->missing()) : ArrayAttr();
   if (!allReplicated && (replicated || moreReplicated))
     return why = "what ranks have whole differs between iterations", failure();
-  if (failed(repeatIterations(few, iterations->missing(), why)))
+  if (failed(repeatIterations(few, std::clamp(kept, iterations->kept, iterations->count) - iterations->kept, why)))
     return failure();
   if (allReplicated)
     few->setAttr(kReplicatedAttr, allReplicated);
-  few->removeAttr(kIterationsAttr);
   return success();
 }
 
@@ -448,7 +369,6 @@ struct RepeatIterationsPass : StepPass<spmd::impl::RepeatIterationsPassBase<Repe
     std::string why;
     if (failed(repeatIterations(module, iterations->missing(), why)))
       return step.emitError("no iteration can be put in: ") << why;
-    module->removeAttr(kIterationsAttr);
     return success();
   }
 };

@@ -1,6 +1,7 @@
 //===- VerifyPlan.cpp - The runtime's certificate, at compile time --------===//
 
 #include "PlanPass.h"
+#include "dialects/Spmd/Iterations.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Conversion/KernelToPlan/Passes.h"
 #include "spmd/Kernels/KernelTable.h"
@@ -27,8 +28,12 @@ struct VerifyPlanPass : PlanPass<spmd::impl::VerifyPlanPassBase<VerifyPlanPass>>
 /// Reports `status` at the command that it names, else at the program.
 static void report(plan::ProgramOp program, const runtime::Status &status) {
   Operation *op = program;
+  int64_t number = status.command;
+  if (DenseI64ArrayAttr iteration = program.getIterationAttr(); iteration && number >= 0)
+    if (std::optional<FewIterations> iterations = FewIterations::of(program->getParentOfType<ModuleOp>()))
+      number = runtime::Repeats{iteration[0], iteration[1], iterations->missing(), {}}.originOf(number);
   for (auto [id, command] : llvm::enumerate(program.getOps<plan::CommandOpInterface>()))
-    if (static_cast<int64_t>(id) == status.command)
+    if (static_cast<int64_t>(id) == number)
       op = command;
   op->emitError() << status.message;
 }

@@ -2,6 +2,7 @@
 
 #include "KernelKind.h"
 #include "TranslateOperation.h"
+#include "TranslateRepeats.h"
 #include "TranslateRole.h"
 #include "dialects/Spmd/ElementType.h"
 #include "dialects/Spmd/ResultSource.h"
@@ -312,6 +313,7 @@ LogicalResult ManifestTranslator::addValues() {
     return success();
   manifest.values.emplace();
   DenseMap<Value, int32_t> numbers;
+  llvm::StringMap<int32_t> inputs;
   auto numbersOf = [&](ValueRange values) {
     std::vector<int32_t> list;
     for (Value value : values)
@@ -335,6 +337,8 @@ LogicalResult ManifestTranslator::addValues() {
     if (auto source = dyn_cast<plan::SourceOp>(op)) {
       if (failed(name(Kind::Source, source.getRole(), source.getTensor())))
         return failure();
+      if (auto batch = dyn_cast<BatchAttr>(source.getRole()))
+        inputs[batch.getName()] = static_cast<int32_t>(numbers.size());
     } else if (auto compute = dyn_cast<plan::ComputeOp>(op)) {
       entry.kind = Kind::Compute;
       FailureOr<runtime::Operation> operation = translateOperation(compute);
@@ -370,8 +374,13 @@ LogicalResult ManifestTranslator::addValues() {
     }
     for (Value result : op.getResults())
       numbers.try_emplace(result, static_cast<int32_t>(numbers.size()));
-    manifest.values->push_back(std::move(entry));
+    manifest.values->entries.push_back(std::move(entry));
   }
+  plan::DataflowOp dataflow = *dataflows.begin();
+  FailureOr<std::optional<runtime::Repeats>> repeats = translateRepeats(dataflow, dataflow.getIterationAttr(), inputs);
+  if (failed(repeats))
+    return failure();
+  manifest.values->repeats = std::move(*repeats);
   return success();
 }
 

@@ -1,7 +1,9 @@
 //===- TranslatePlan.cpp - plan.program as runtime::Plan ------------------===//
 
 #include "TranslateKinds.h"
+#include "TranslateRepeats.h"
 #include "dialects/Spmd/ElementType.h"
+#include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Source.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "llvm/ADT/StringMap.h"
@@ -18,7 +20,7 @@ class PlanTranslator {
 public:
   explicit PlanTranslator(plan::ProgramOp program) : program(program) {}
 
-  FailureOr<runtime::Plan> translate();
+  FailureOr<runtime::PlanFile> translate();
 
 private:
   runtime::Buffer translateBuffer(plan::BufferOp op);
@@ -198,7 +200,7 @@ runtime::Buffer PlanTranslator::translateBuffer(plan::BufferOp op) {
   return buffer;
 }
 
-FailureOr<runtime::Plan> PlanTranslator::translate() {
+FailureOr<runtime::PlanFile> PlanTranslator::translate() {
   for (unsigned stream = 0; stream <= plan::getMaxEnumValForStream(); ++stream)
     plan.streams.push_back(stringifyStream(static_cast<plan::Stream>(stream)).str());
   for (auto communicator : program.getOps<plan::CommunicatorOp>()) {
@@ -221,9 +223,26 @@ FailureOr<runtime::Plan> PlanTranslator::translate() {
     commands[command.getEvent()] = static_cast<int32_t>(id);
   for (auto command : program.getOps<plan::CommandOpInterface>())
     plan.commands.push_back(translateCommand(command));
-  if (hasFailed)
+  llvm::StringMap<int32_t> inputs;
+  for (auto input : program.getOps<plan::InputOp>())
+    if (auto batch = dyn_cast<BatchAttr>(input.getRole()))
+      inputs[batch.getName()] = buffers.lookup(input.getRef().getBuffer().getValue());
+  FailureOr<std::optional<runtime::Repeats>> repeats = translateRepeats(program, program.getIterationAttr(), inputs);
+  if (hasFailed || failed(repeats))
     return failure();
-  return std::move(plan);
+  return runtime::PlanFile{std::move(plan), std::move(*repeats)};
 }
 
-FailureOr<runtime::Plan> spmd::translatePlan(plan::ProgramOp program) { return PlanTranslator(program).translate(); }
+FailureOr<runtime::PlanFile> spmd::translatePlanFile(plan::ProgramOp program) {
+  return PlanTranslator(program).translate();
+}
+
+FailureOr<runtime::Plan> spmd::translatePlan(plan::ProgramOp program) {
+  FailureOr<runtime::PlanFile> file = translatePlanFile(program);
+  if (failed(file))
+    return failure();
+  runtime::Expected<runtime::Plan> plan = runtime::unroll(std::move(*file));
+  if (!plan)
+    return program.emitOpError(plan.error().message);
+  return std::move(*plan);
+}

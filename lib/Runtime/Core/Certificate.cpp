@@ -515,7 +515,10 @@ Status spmd::runtime::checkCertificate(const Manifest &manifest, const Plan &pla
     return s;
   if (!manifest.values)
     return Status::success();
-  if (Status s = checkValues(manifest, plan, order); !s.ok())
+  Expected<std::vector<ValueEntry>> values = unroll(*manifest.values);
+  if (!values)
+    return Status::badInput("certificate rule 8: the table of values: " + values.error().message);
+  if (Status s = checkValues(manifest, *values, plan, order); !s.ok())
     return s;
-  return checkOrigins(manifest);
+  return checkOrigins(manifest, *values);
 }

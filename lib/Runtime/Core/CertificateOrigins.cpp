@@ -73,7 +73,7 @@ struct Origin {
 
 class OriginChecker {
 public:
-  explicit OriginChecker(const Manifest &manifest) : manifest(manifest) {}
+  OriginChecker(const Manifest &manifest, const std::vector<ValueEntry> &table) : manifest(manifest), table(table) {}
 
   Status check();
 
@@ -100,6 +100,7 @@ private:
   }
 
   const Manifest &manifest;
+  const std::vector<ValueEntry> &table;
   std::map<Binding, Origin> sources;
   std::map<Binding, std::string> ownerOf; ///< of a state that is cut into chunks: its unit
   std::map<Binding, std::string> wholeOf; ///< of a state that all ranks have whole: its unit
@@ -296,10 +297,10 @@ Status OriginChecker::checkTarget(const ValueEntry &entry, const Origin &origin)
 Status OriginChecker::check() {
   readBindings();
   size_t count = 0;
-  for (const ValueEntry &entry : *manifest.values)
+  for (const ValueEntry &entry : table)
     count += entry.bytes.size();
   flatOf.resize(count);
-  for (const ValueEntry &entry : *manifest.values) {
+  for (const ValueEntry &entry : table) {
     Origin origin = originOf(entry);
     Status status = Status::success();
     switch (entry.kind) {
@@ -326,7 +327,7 @@ Status OriginChecker::check() {
   return Status::success();
 }
 
-Status spmd::runtime::checkOrigins(const Manifest &manifest) {
+Status spmd::runtime::checkOrigins(const Manifest &manifest, const std::vector<ValueEntry> &table) {
   // One rank has everything.
-  return manifest.ranks == 1 ? Status::success() : OriginChecker(manifest).check();
+  return manifest.ranks == 1 ? Status::success() : OriginChecker(manifest, table).check();
 }

@@ -7,9 +7,9 @@
 
 namespace spmd::runtime {
 
-/// Checks of the manifest's table of values that what ranks have apart is combined before it counts for all of them.
-/// The table must be well-formed (rule 8).
-Status checkOrigins(const Manifest &manifest);
+/// Checks of the manifest's table of values, all of whose lines are `table`, that what ranks have apart is combined
+/// before it counts for all of them. The table must be well-formed (rule 8).
+Status checkOrigins(const Manifest &manifest, const std::vector<ValueEntry> &table);
 
 } // namespace spmd::runtime
 

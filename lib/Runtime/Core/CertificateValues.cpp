@@ -22,8 +22,9 @@ namespace {
 
 class ValueChecker {
 public:
-  ValueChecker(const Manifest &manifest, const Plan &plan, const HappensBefore &order)
-      : manifest(manifest), plan(plan), order(order) {}
+  ValueChecker(const Manifest &manifest, const std::vector<ValueEntry> &table, const Plan &plan,
+               const HappensBefore &order)
+      : manifest(manifest), table(table), plan(plan), order(order) {}
 
   Status check();
 
@@ -68,6 +69,7 @@ private:
   std::string explain(const Operation &operation, const std::vector<Content> &operands) const;
 
   const Manifest &manifest;
+  const std::vector<ValueEntry> &table;
   const Plan &plan;
   const HappensBefore &order;
 
@@ -198,7 +200,7 @@ Status ValueChecker::readEntry(const ValueEntry &entry) {
 }
 
 Status ValueChecker::readTable() {
-  for (const ValueEntry &entry : *manifest.values)
+  for (const ValueEntry &entry : table)
     if (Status s = readEntry(entry); !s.ok())
       return s;
   return Status::success();
@@ -359,6 +361,7 @@ Status ValueChecker::check() {
   return Status::success();
 }
 
-Status spmd::runtime::checkValues(const Manifest &manifest, const Plan &plan, const HappensBefore &order) {
-  return ValueChecker(manifest, plan, order).check();
+Status spmd::runtime::checkValues(const Manifest &manifest, const std::vector<ValueEntry> &table, const Plan &plan,
+                                  const HappensBefore &order) {
+  return ValueChecker(manifest, table, plan, order).check();
 }

@@ -9,9 +9,11 @@
 
 namespace spmd::runtime {
 
-/// Checks that the plan computes the manifest's table of values: runs the plan on names of values instead of numbers,
-/// in the order of its commands. Rules 1 to 6 must hold; then any order that waits allow gives the same.
-Status checkValues(const Manifest &manifest, const Plan &plan, const HappensBefore &order);
+/// Checks that the plan computes the manifest's table of values, all of whose lines are `table`: runs the plan on names
+/// of values instead of numbers, in the order of its commands. Rules 1 to 6 must hold; then any order that waits allow
+/// gives the same.
+Status checkValues(const Manifest &manifest, const std::vector<ValueEntry> &table, const Plan &plan,
+                   const HappensBefore &order);
 
 } // namespace spmd::runtime
 

@@ -218,3 +218,31 @@ Access spmd::runtime::readAccess(JsonValue value) {
     value.fail("expected r, w or rw, found '" + access + "'");
   return access == "r" ? Access::Read : access == "w" ? Access::Write : Access::ReadWrite;
 }
+
+void spmd::runtime::writeRepeats(JsonWriter &json, const std::optional<Repeats> &repeats) {
+  if (!repeats)
+    return;
+  json.object("repeats", [&] {
+    json.member("begin", repeats->begin);
+    json.member("end", repeats->end);
+    json.member("more", repeats->more);
+    json.member("fed", repeats->fed);
+  });
+}
+
+std::optional<Repeats> spmd::runtime::readRepeats(JsonValue value) {
+  if (!value.has("repeats"))
+    return std::nullopt;
+  JsonValue entry = value["repeats"];
+  Repeats repeats{entry["begin"].asSize(), entry["end"].asSize(), entry["more"].asSize(), {}};
+  entry["fed"].forEach([&](JsonValue list) {
+    repeats.fed.emplace_back();
+    list.forEach([&](JsonValue number) {
+      if (int64_t read = number.asSize(); read < kMaxUnrolledItems)
+        repeats.fed.back().push_back(static_cast<int32_t>(read));
+      else
+        number.fail("expected less than " + std::to_string(kMaxUnrolledItems));
+    });
+  });
+  return repeats;
+}

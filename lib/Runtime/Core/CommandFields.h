@@ -9,6 +9,7 @@
 
 #include "JsonWriter.h"
 #include "spmd/Runtime/Core/Command.h"
+#include "spmd/Runtime/Core/Repeats.h"
 
 namespace spmd::runtime {
 
@@ -20,6 +21,8 @@ void writeBiasGradientOf(JsonWriter &json, GemmOperand operand);
 void writeAttentionShape(JsonWriter &json, const AttentionShape &shape);
 void writeExchange(JsonWriter &json, const Exchange &exchange);
 void writeCheckIndex(JsonWriter &json, const CheckIndexCommand &check);
+/// As a member `repeats`, if there are any.
+void writeRepeats(JsonWriter &json, const std::optional<Repeats> &repeats);
 
 void readGemmSizes(JsonValue value, GemmSizes &sizes);
 DType readGemmDType(JsonValue value);
@@ -30,6 +33,8 @@ void readAttentionShape(JsonValue value, AttentionShape &shape);
 /// Of the exchange's kind, which is known.
 void readExchange(JsonValue value, Exchange &exchange);
 void readCheckIndex(JsonValue value, CheckIndexCommand &check);
+/// The member `repeats` of `value`, if it has one.
+std::optional<Repeats> readRepeats(JsonValue value);
 /// "r", "w" or "rw".
 Access readAccess(JsonValue value);
 

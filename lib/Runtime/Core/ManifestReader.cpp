@@ -1,5 +1,6 @@
 //===- ManifestReader.cpp - The JSON form of a manifest -------------------===//
 
+#include "CommandFields.h"
 #include "ValuesReader.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
@@ -441,7 +442,8 @@ static void readProgram(JsonValue value, Manifest &manifest) {
     });
   if (value.has("values")) {
     manifest.values.emplace();
-    value["values"].forEach([&](JsonValue entry) { manifest.values->push_back(readValueEntry(entry)); });
+    value["values"].forEach([&](JsonValue entry) { manifest.values->entries.push_back(readValueEntry(entry)); });
+    manifest.values->repeats = readRepeats(value);
   }
 }
 

@@ -353,8 +353,10 @@ void ManifestWriter::writeProgram(const Manifest &program) {
       json.member("bytes", value.bytes);
       json.member("loc", value.location);
     });
-  if (program.values)
-    json.objects("values", *program.values, [&](const ValueEntry &entry) { writeValue(entry); });
+  if (program.values) {
+    json.objects("values", program.values->entries, [&](const ValueEntry &entry) { writeValue(entry); });
+    writeRepeats(json, program.values->repeats);
+  }
 }
 
 std::string ManifestWriter::write() {

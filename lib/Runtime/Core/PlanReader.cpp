@@ -283,7 +283,7 @@ void PlanReader::read(JsonValue root) {
   root["commands"].forEach([&](JsonValue value) { readCommand(value); });
 }
 
-Expected<Plan> spmd::runtime::parsePlan(const std::string &name, std::string_view text) {
+Expected<PlanFile> spmd::runtime::parsePlanFile(const std::string &name, std::string_view text) {
   JsonDocument document(name, text);
   JsonValue root = document.root();
   std::string format = root["format"].asString();
@@ -294,9 +294,20 @@ Expected<Plan> spmd::runtime::parsePlan(const std::string &name, std::string_vie
     root["version"].fail("this runtime reads version " + std::to_string(kPlanVersion) + ", the plan has version " + std::to_string(version));
   if (!document.status().ok())
     return document.status();
-  Plan plan;
-  PlanReader(plan).read(root);
+  PlanFile file;
+  PlanReader(file.plan).read(root);
+  file.repeats = readRepeats(root);
   if (!document.status().ok())
     return document.status();
+  return file;
+}
+
+Expected<Plan> spmd::runtime::parsePlan(const std::string &name, std::string_view text) {
+  Expected<PlanFile> file = parsePlanFile(name, text);
+  if (!file)
+    return file.error();
+  Expected<Plan> plan = unroll(std::move(*file));
+  if (!plan)
+    return Status::badInput(name + ": /" + plan.error().message);
   return plan;
 }

@@ -16,7 +16,7 @@ class PlanWriter {
 public:
   explicit PlanWriter(const Plan &plan) : plan(plan) {}
 
-  std::string write();
+  std::string write(const std::optional<Repeats> &repeats);
 
 private:
   void writeBuffer(const Buffer &buffer);
@@ -156,7 +156,7 @@ void PlanWriter::writeCommand(const Command &command) {
   json.member("loc", command.location);
 }
 
-std::string PlanWriter::write() {
+std::string PlanWriter::write(const std::optional<Repeats> &repeats) {
   json.member("format", "spmd-plan");
   json.member("version", kPlanVersion);
   json.member("streams", plan.streams);
@@ -177,7 +177,10 @@ std::string PlanWriter::write() {
   writeNumbers("max_blocks", plan.maxBlocks);
   json.objects("buffers", plan.buffers, [&](const Buffer &buffer) { writeBuffer(buffer); });
   json.objects("commands", plan.commands, [&](const Command &command) { writeCommand(command); });
+  writeRepeats(json, repeats);
   return json.finish();
 }
 
-std::string spmd::runtime::writePlan(const Plan &plan) { return PlanWriter(plan).write(); }
+std::string spmd::runtime::writePlanFile(const PlanFile &file) { return PlanWriter(file.plan).write(file.repeats); }
+
+std::string spmd::runtime::writePlan(const Plan &plan) { return PlanWriter(plan).write(std::nullopt); }

@@ -10,7 +10,7 @@ module attributes {
     #spmd.segment<"w", shape = [4, 16], group = 0, offset = 0, numel = 64, trainable = true>,
     #spmd.segment<"b", shape = [4], group = 0, offset = 128, numel = 4, trainable = true>]>
   // PLAN: "format": "spmd-plan",
-  // PLAN-NEXT: "version": 1,
+  // PLAN-NEXT: "version": 2,
   // PLAN-NEXT: "streams": ["compute","gather","reduce","scalar"],
   // PLAN-NEXT: "communicators": ["gather"],
   // PLAN-NEXT: "buffers": [

@@ -73,7 +73,7 @@ TEST_F(Certificate, Rule8StatesExchanged) {
 
 TEST_F(Certificate, Rule8ParametersExchanged) {
   // A named part of the gathered buffer lies where the unit has the parameter.
-  for (ValueEntry &entry : *manifest.values)
+  for (ValueEntry &entry : manifest.values->entries)
     if (entry.kind == ValueEntry::Kind::Part) {
       entry.segments = {"fc2.bias"};
       entry.unit = "fc";
@@ -88,7 +88,7 @@ TEST_F(Certificate, Rule8ComputingAgainIsFree) {
 }
 
 TEST_F(Certificate, Rule8TableNamesAValueBeforeItIsDefined) {
-  manifest.values->back().of = {1000000};
+  manifest.values->entries.back().of = {1000000};
   expectError(8, "value 1000000 is not defined before");
 }
 
@@ -98,7 +98,7 @@ TEST_F(Certificate, Rule8TableLeavesAValue) {
   part.of = {0};
   part.at = {0};
   part.bytes = {1 << 20};
-  manifest.values->push_back(part);
+  manifest.values->entries.push_back(part);
   expectError(8, "leave a value of 192");
 }
 
@@ -108,7 +108,7 @@ TEST_F(Certificate, Rule8TableJoinsOverlappingValues) {
   join.of = {0, 0};
   join.at = {0, 4};
   join.bytes = {1 << 20};
-  manifest.values->push_back(join);
+  manifest.values->entries.push_back(join);
   expectError(8, "overlaps what is before it");
 }
 
@@ -170,8 +170,8 @@ TEST_F(CheckedRows, AreCheckedBeforeTheyAreRead) {
 }
 
 TEST_F(CheckedRows, AreCheckedAtAll) {
-  manifest.values->erase(manifest.values->begin() + 2);
-  manifest.values->back().of = {0};
+  manifest.values->entries.erase(manifest.values->entries.begin() + 2);
+  manifest.values->entries.back().of = {0};
   plan.commands.erase(plan.commands.begin());
   plan.commands[0].action = CopyCommand{64};
   expectContains(checkCertificate(manifest, plan).message,

@@ -19,7 +19,7 @@ inline ValueEntry &addValue(Manifest &manifest, ValueEntry::Kind kind, std::vect
   entry.kind = kind;
   entry.of = std::move(of);
   entry.bytes = std::move(bytes);
-  return manifest.values->emplace_back(std::move(entry));
+  return manifest.values->entries.emplace_back(std::move(entry));
 }
 
 /// Changes of one field each, of a name.
@@ -101,7 +101,7 @@ inline std::vector<std::function<void(Operation &)>> changesOf(const CheckIndexC
 
 /// Makes each change to each line, and expects it to be refused.
 inline void expectEveryFieldToCount(Manifest &manifest, const Plan &plan) {
-  for (ValueEntry &entry : *manifest.values) {
+  for (ValueEntry &entry : manifest.values->entries) {
     const ValueEntry kept = entry;
     auto expectRefused = [&](const auto &changes, auto &field) {
       for (size_t i = 0; i < changes.size(); ++i) {

@@ -20,14 +20,15 @@
 
 namespace spmd {
 
-/// Puts `extra` iterations into the step of `module`, which has `spmd.iterations` and is in kernels. Fails without a
-/// diagnostic, and before anything is changed, where its ops are not such a loop or the loop is not fed so often; `why`
-/// says what is different.
+/// Puts `extra` iterations into the step of `module`, which has `spmd.iterations` and is in kernels; without missing
+/// ones it has that no more. Fails without a diagnostic, and before anything is changed, where its ops are not such a
+/// loop or the loop is not fed so often; `why` says what is different.
 llvm::LogicalResult repeatIterations(mlir::ModuleOp module, int64_t extra, std::string &why);
 
-/// Completes `few`, which has `spmd.iterations`, in kernels: all missing iterations are put in. `more` is what the same
-/// passes made of one iteration more. Fails as repeatIterations does, and where `more` is not `few` with one put in.
-llvm::LogicalResult completeIterations(mlir::ModuleOp few, mlir::ModuleOp more, std::string &why);
+/// Puts iterations into `few`, which has `spmd.iterations`, in kernels, until it has `kept`, or all. `more` is what the
+/// same passes made of one iteration more. Fails as repeatIterations does, and where `more` is not `few` with one put
+/// in. What ranks have whole is said of all iterations.
+llvm::LogicalResult completeIterations(mlir::ModuleOp few, mlir::ModuleOp more, int64_t kept, std::string &why);
 
 } // namespace spmd
 

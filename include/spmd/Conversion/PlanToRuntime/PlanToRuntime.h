@@ -31,7 +31,11 @@ struct ArtifactKernels {
 /// The one program of `module`; emits an error and returns null when there is none or more than one.
 plan::ProgramOp getProgram(mlir::ModuleOp module);
 
-/// The commands of `program`. Fails, with an error at the op, where the runtime has no word for what the plan says.
+/// `program` as an artifact's file has it. Fails, with an error at the op, where the runtime has no word for what the
+/// plan says.
+mlir::FailureOr<runtime::PlanFile> translatePlanFile(plan::ProgramOp program);
+
+/// The same with all iterations.
 mlir::FailureOr<runtime::Plan> translatePlan(plan::ProgramOp program);
 
 /// What `module` says of `program`, which has become `plan`, and of its kernels; what a run needs beside its arenas is

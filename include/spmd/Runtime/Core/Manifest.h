@@ -235,7 +235,7 @@ struct Manifest {
   std::vector<ReplicatedValue> replicated;
   std::vector<std::string> zeroGradient; ///< analytically zero gradients
   /// What the step computes; absent only while a plan without a program that it comes from is checked.
-  std::optional<std::vector<ValueEntry>> values;
+  std::optional<ValueTable> values;
 
   const Unit *findUnit(const std::string &name) const;
 
@@ -266,7 +266,7 @@ Binding bindingOf(const HyperParameter &hyper);
 Binding bindingOf(const Output &output);
 
 /// The version of the JSON form that is written, and the only one that is read.
-constexpr int32_t kManifestVersion = 5;
+constexpr int32_t kManifestVersion = 6;
 
 /// The JSON form: a line per entry of a list. parseManifest reads it back.
 std::string writeManifest(const Manifest &manifest);

@@ -10,9 +10,11 @@
 #define SPMD_RUNTIME_CORE_PLAN_H
 
 #include "spmd/Runtime/Core/Command.h"
+#include "spmd/Runtime/Core/Repeats.h"
 #include "spmd/Runtime/Core/Status.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,12 +56,26 @@ struct Plan {
 };
 
 /// The version of the JSON form that is written, and the only one that is read.
-constexpr int32_t kPlanVersion = 1;
+constexpr int32_t kPlanVersion = 2;
 
-/// The JSON form: a line per buffer and command. parsePlan reads it back.
+/// A plan as its file has it: a loop over microbatches may have one iteration that stands for those behind it, whose
+/// numbers are of commands, and what it is fed are buffers.
+struct PlanFile {
+  Plan plan;
+  std::optional<Repeats> repeats;
+};
+
+/// The plan with all iterations put in. Fails where those that the file has are not alike.
+Expected<Plan> unroll(PlanFile file);
+
+/// The JSON form: a line per buffer and command. parsePlanFile reads it back.
+std::string writePlanFile(const PlanFile &file);
 std::string writePlan(const Plan &plan);
 
 /// Reads a plan; `name` is what errors call the text.
+Expected<PlanFile> parsePlanFile(const std::string &name, std::string_view text);
+
+/// The same with all iterations.
 Expected<Plan> parsePlan(const std::string &name, std::string_view text);
 
 /// The canonical collective trace: for every communicator that does not connect all ranks the line "comm axes\n", and

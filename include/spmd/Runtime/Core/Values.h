@@ -11,6 +11,9 @@
 
 #include "spmd/Runtime/Core/Binding.h"
 #include "spmd/Runtime/Core/Operation.h"
+#include "spmd/Runtime/Core/Repeats.h"
+
+#include <optional>
 
 namespace spmd::runtime {
 
@@ -37,6 +40,16 @@ struct ValueEntry {
   std::string unit;
   std::string pointer; ///< JSON pointer, for errors
 };
+
+/// A table as files have it. Where an iteration of a loop stands for those behind it, all lines of `repeats` compute;
+/// its numbers of lines are positions, and what is fed are values.
+struct ValueTable {
+  std::vector<ValueEntry> entries;
+  std::optional<Repeats> repeats;
+};
+
+/// The lines with all iterations put in. Values that are defined behind the loop get higher numbers.
+Expected<std::vector<ValueEntry>> unroll(const ValueTable &table);
 
 } // namespace spmd::runtime
 

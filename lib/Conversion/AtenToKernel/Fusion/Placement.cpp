@@ -12,7 +12,8 @@
 //
 // %s belongs to backward, whose first anchor is 2, and needs nothing of it. At ordinal 0 it would be kept until %dh
 // reads it. What it reads itself, %h, has no more bytes: so %h is kept instead, and %s runs at the ordinal of its first
-// reader, where both are one kernel and %s is never in memory.
+// reader, where both are one kernel and %s is never in memory. What is computed from arguments alone can always wait:
+// they are there anyway. So the mask of a microbatch's labels, and how many of them count, are of its iteration.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,14 +55,22 @@ Placement::Placement(const Graph &graph) {
   placeLate(graph);
 }
 
-/// Whether waiting frees at least as many bytes as it holds: then a node's result is bigger than what it reads.
-static bool isSmallerBefore(Node *node) {
+/// By node, whether it is an argument, or light, for light nodes only, and computed from such alone.
+llvm::BitVector Placement::findFree(const Graph &graph) const {
+  llvm::BitVector isFree(graph.getNodes().size());
+  for (const std::unique_ptr<Node> &node : graph.getNodes()) {
+    bool isIt = node->kind == NodeKind::Tensor ? !node->producer : node->isLight() && lastAnchorUses[node->id] < 0;
+    forEachRead(node.get(), [&](Node *read) { isIt &= isFree[read->id]; });
+    isFree[node->id] = isIt;
+  }
+  return isFree;
+}
+
+/// Whether waiting frees at least as many bytes as it holds: then a node's result is bigger than what it reads, but for
+/// what is free, which can wait as well.
+static bool isSmallerBefore(Node *node, const llvm::BitVector &isFree) {
   int64_t bytes = 0;
-  forEachRead(node, [&](Node *read) {
-    bool isArgument = read->kind == NodeKind::Tensor && !read->producer;
-    if (!isArgument)
-      bytes += read->getNumBytes();
-  });
+  forEachRead(node, [&](Node *read) { bytes += isFree[read->id] ? 0 : read->getNumBytes(); });
   return bytes <= node->getNumBytes();
 }
 
@@ -71,6 +80,7 @@ void Placement::placeLate(const Graph &graph) {
   for (auto [ordinal, anchor] : llvm::enumerate(anchors))
     firstAnchors.try_emplace(anchor->segment, ordinal);
 
+  llvm::BitVector isFree = findFree(graph);
   constexpr int64_t kNoUse = std::numeric_limits<int64_t>::max();
   SmallVector<int64_t> firstUses(graph.getNodes().size(), kNoUse);
   for (const std::unique_ptr<Node> &node : llvm::reverse(graph.getNodes())) {
@@ -78,7 +88,7 @@ void Placement::placeLate(const Graph &graph) {
     auto first = firstAnchors.find(node->segment);
     bool isEarly = first != firstAnchors.end() && ordinal < first->second;
     int64_t firstUse = firstUses[node->id];
-    if (node->isLight() && isEarly && firstUse != kNoUse && isSmallerBefore(node.get()))
+    if (node->isLight() && isEarly && firstUse != kNoUse && isSmallerBefore(node.get(), isFree))
       ordinal = std::max(ordinal, firstUse);
     // An anchor needs its operands before it, a light node beside it.
     int64_t needed = node->kind == NodeKind::Anchor ? ordinal - 1 : ordinal;

@@ -13,6 +13,7 @@
 #define SPMD_LIB_CONVERSION_ATENTOKERNEL_FUSION_PLACEMENT_H
 
 #include "../Graph/Graph.h"
+#include "llvm/ADT/BitVector.h"
 
 namespace spmd::fusion {
 
@@ -30,6 +31,7 @@ public:
   llvm::ArrayRef<Node *> getAnchors() const { return anchors; }
 
 private:
+  llvm::BitVector findFree(const Graph &graph) const;
   void placeLate(const Graph &graph);
 
   llvm::SmallVector<int64_t> ordinals, lastAnchorUses;

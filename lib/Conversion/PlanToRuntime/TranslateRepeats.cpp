@@ -1,0 +1,28 @@
+//===- TranslateRepeats.cpp -----------------------------------------------===//
+
+#include "TranslateRepeats.h"
+#include "dialects/Spmd/Iterations.h"
+
+using namespace mlir;
+using namespace spmd;
+
+FailureOr<std::optional<runtime::Repeats>> spmd::translateRepeats(Operation *op, DenseI64ArrayAttr iteration,
+                                                                  const llvm::StringMap<int32_t> &inputs) {
+  if (!iteration)
+    return std::optional<runtime::Repeats>();
+  std::optional<FewIterations> iterations = FewIterations::of(op->getParentOfType<ModuleOp>());
+  if (!iterations)
+    return op->emitOpError("has an iteration, and 'spmd.iterations' says not what is left out");
+  runtime::Repeats repeats{iteration[0], iteration[1], iterations->missing(), {}};
+  for (auto names : iterations->fed.getAsRange<ArrayAttr>()) {
+    std::vector<int32_t> numbers;
+    for (auto name : names.getAsRange<StringAttr>()) {
+      auto input = inputs.find(name.getValue());
+      if (input == inputs.end())
+        return op->emitOpError("has no batch input '") << name.getValue() << "', which iterations are fed";
+      numbers.push_back(input->second);
+    }
+    repeats.fed.push_back(std::move(numbers));
+  }
+  return std::optional(std::move(repeats));
+}
