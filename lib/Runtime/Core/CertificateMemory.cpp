@@ -3,6 +3,7 @@
 #include "CertificateMemory.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 using namespace spmd::runtime;
@@ -248,10 +249,20 @@ Status MemoryChecker::checkWritten(const std::vector<Site> &accesses, size_t buf
   auto covers = [&](const Site &write, const Site &read) {
     return write.begin <= read.begin && read.end <= write.end && before(write.command, read.command);
   };
+  // Most of the rest was written as it is read, as what is added up is again and again: the last write of each range.
+  std::map<std::pair<int64_t, int64_t>, const Site *> lastWrites;
+  auto isWrittenAlike = [&](const Site &read) {
+    auto last = lastWrites.find({read.begin, read.end});
+    return last != lastWrites.end() && before(last->second->command, read.command);
+  };
   std::vector<std::pair<int64_t, int64_t>> written;
   for (const Site &read : accesses) {
-    if (!read.reads || std::any_of(fromBegin.begin(), fromBegin.end(),
-                                   [&](const Site *write) { return write != &read && covers(*write, read); }))
+    bool isWritten = read.reads && isWrittenAlike(read);
+    if (read.writes)
+      lastWrites[{read.begin, read.end}] = &read;
+    if (!read.reads || isWritten || std::any_of(fromBegin.begin(), fromBegin.end(), [&](const Site *write) {
+          return write != &read && covers(*write, read);
+        }))
       continue;
     written.clear();
     for (const Site &write : accesses)

@@ -37,6 +37,14 @@ private:
     bool isCheck;               ///< it has none: it is there for what it finds
     int32_t command = -1;       ///< the first command that computed it
     std::vector<size_t> checks; ///< computations that check integers that it reads, and must come before
+    size_t numResults = 0;
+  };
+
+  /// What a value is, for errors: a source, or a result of a computation.
+  struct Origin {
+    const Binding *binding;
+    size_t computation;
+    size_t result;
   };
 
   Status readTable();
@@ -58,14 +66,11 @@ private:
     memory[static_cast<size_t>(ref.buffer)].write(ref.offsetAt(coordinates), content);
   }
   int32_t source(const Binding &binding);
-  int32_t define(std::string description) {
-    descriptions.push_back(std::move(description));
-    return static_cast<int32_t>(descriptions.size()) - 1;
-  }
   /// The same for equal operations on equal operands, with results of these bytes; another for others.
   std::string keyOf(const Operation &operation, const std::vector<Content> &operands,
                     const std::vector<int64_t> &bytes);
   std::string describe(const Content &content) const;
+  std::string describe(const Origin &origin) const;
   std::string explain(const Operation &operation, const std::vector<Content> &operands) const;
 
   const Manifest &manifest;
@@ -73,7 +78,7 @@ private:
   const Plan &plan;
   const HappensBefore &order;
 
-  std::vector<std::string> descriptions; ///< of each value, for errors
+  std::vector<Origin> origins; ///< of each value
   std::map<Binding, int32_t> sources;
   std::map<Operation, size_t> numbers; ///< of the operations there are
   std::vector<Computation> computations;
@@ -96,18 +101,25 @@ private:
 
 int32_t ValueChecker::source(const Binding &binding) {
   auto [found, isNew] = sources.emplace(binding, 0);
-  if (isNew)
-    found->second = define(toText(binding));
+  if (isNew) {
+    found->second = static_cast<int32_t>(origins.size());
+    origins.push_back({&found->first, 0, 0});
+  }
   return found->second;
 }
 
 std::string ValueChecker::keyOf(const Operation &operation, const std::vector<Content> &operands,
                                 const std::vector<int64_t> &bytes) {
-  std::string key = std::to_string(numbers.emplace(operation, numbers.size()).first->second);
+  auto number = numbers.find(operation);
+  if (number == numbers.end())
+    number = numbers.emplace(operation, numbers.size()).first;
+  std::string key;
+  appendKey(key, static_cast<int64_t>(number->second));
+  appendKey(key, static_cast<int64_t>(operands.size()));
   for (const Content &operand : operands)
-    key += "\n" + operand.key();
+    operand.appendKey(key);
   for (int64_t size : bytes)
-    key += "\n" + std::to_string(size);
+    appendKey(key, size);
   return key;
 }
 
@@ -140,11 +152,11 @@ Status ValueChecker::readSegments(const ValueEntry &entry) const {
 Status ValueChecker::readCompute(const ValueEntry &entry, std::vector<Content> operands) {
   auto [found, isNew] = computationOfKey.emplace(keyOf(entry.operation, operands, entry.bytes), computations.size());
   if (isNew) {
-    Computation computation = {entry.operation,     operands, static_cast<int32_t>(descriptions.size()),
-                               entry.bytes.empty(), -1,       {}};
-    std::string text = toText(entry.operation);
+    Computation computation = {entry.operation,     operands, static_cast<int32_t>(origins.size()),
+                               entry.bytes.empty(), -1,       {},
+                               entry.bytes.size()};
     for (size_t i = 0; i < entry.bytes.size(); ++i)
-      define((entry.bytes.size() == 1 ? "the result of " : "result " + std::to_string(i) + " of ") + text);
+      origins.push_back({nullptr, computations.size(), i});
     for (const Content &operand : operands)
       if (auto checks = checksOf.find(operand.key()); checks != checksOf.end())
         computation.checks.insert(computation.checks.end(), checks->second.begin(), checks->second.end());
@@ -224,6 +236,15 @@ void ValueChecker::bindAll() {
     bind(bindingOf(hyper), hyper.buffer, hyper.offset, sizeOf(hyper.dtype));
 }
 
+std::string ValueChecker::describe(const Origin &origin) const {
+  if (origin.binding)
+    return toText(*origin.binding);
+  const Computation &computation = computations[origin.computation];
+  std::string which =
+      computation.numResults == 1 ? "the result of " : "result " + std::to_string(origin.result) + " of ";
+  return which + toText(computation.operation);
+}
+
 std::string ValueChecker::describe(const Content &content) const {
   if (content.pieces().empty())
     return "nothing";
@@ -232,7 +253,7 @@ std::string ValueChecker::describe(const Content &content) const {
     const Piece &piece = content.pieces()[i];
     std::string name = piece.value == kUnwritten ? "what nothing wrote"
                        : piece.value < 0         ? "the constant " + std::to_string(-1 - piece.value)
-                                                 : descriptions[static_cast<size_t>(piece.value)];
+                                                 : describe(origins[static_cast<size_t>(piece.value)]);
     text += (i ? ", " : "") + std::to_string(piece.bytes) + " bytes" +
             (piece.value < 0 ? "" : " from " + std::to_string(piece.offset) + " on") + " of " + name;
   }

@@ -3,6 +3,7 @@
 #include "Content.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace spmd::runtime;
 
@@ -48,11 +49,23 @@ int64_t Content::bytes() const {
   return sum;
 }
 
-std::string Content::key() const {
-  std::string text;
+void spmd::runtime::appendKey(std::string &key, int64_t number) {
+  char bytes[sizeof(number)];
+  std::memcpy(bytes, &number, sizeof(number));
+  key.append(bytes, sizeof(number));
+}
+
+void Content::appendKey(std::string &key) const {
+  runtime::appendKey(key, static_cast<int64_t>(list.size()));
   for (const Piece &piece : list)
-    text += std::to_string(piece.value) + "[" + std::to_string(piece.offset) + ":" + std::to_string(piece.bytes) + "]";
-  return text;
+    for (int64_t number : {static_cast<int64_t>(piece.value), piece.offset, piece.bytes})
+      runtime::appendKey(key, number);
+}
+
+std::string Content::key() const {
+  std::string key;
+  appendKey(key);
+  return key;
 }
 
 void BufferContent::write(int64_t begin, const Content &content) {

@@ -25,6 +25,9 @@ constexpr int32_t constantValue(int32_t byte) { return -1 - byte; }
 /// What nothing has written.
 constexpr int32_t kUnwritten = -1000;
 
+/// Appends the bytes of a number to a key of a table.
+void appendKey(std::string &key, int64_t number);
+
 /// What a range of bytes holds: pieces one after the other, none of them empty, and as few as there can be, so that
 /// equal contents compare equal.
 class Content {
@@ -42,8 +45,9 @@ public:
   int64_t bytes() const;
   bool operator==(const Content &other) const { return list == other.list; }
   bool operator!=(const Content &other) const { return !(*this == other); }
-  /// The same text for equal contents, another for others.
+  /// The same bytes for equal contents, others for others, and none that begin as others.
   std::string key() const;
+  void appendKey(std::string &key) const;
 
 private:
   std::vector<Piece> list;
