@@ -28,7 +28,9 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/ToolOutputFile.h"
+#include "llvm/Support/thread.h"
 #include <mutex>
+#include <thread>
 
 using namespace mlir;
 using namespace spmd;
@@ -69,6 +71,10 @@ public:
 
 private:
   LogicalResult read(int64_t kept = 0);
+  LogicalResult readAgain(int64_t kept, TimingScope &timing) {
+    TimingScope scope = timing.nest("read");
+    return read(kept);
+  }
   LogicalResult checkTensors(StringRef name);
   LogicalResult runAll();
   LogicalResult runPhase(Phase phase, TimingScope &timing);
@@ -326,22 +332,29 @@ LogicalResult Compiler::runToKernels(TimingScope &timing) {
 LogicalResult Compiler::compileFewIterations(std::optional<Phase> &reached, TimingScope &timing) {
   std::vector<DiagnosticRecord> records, unused;
   std::string why = "the step with few iterations cannot be compiled";
-  auto readAgain = [&](int64_t kept) {
-    TimingScope scope = timing.nest("read");
-    return read(kept);
-  };
   bool isInKernels = false;
   {
-    RecordDiagnostics collect(&context, options.remarks, [&](const DiagnosticRecord &record) { say(record); });
+    // The program of one iteration more, beside this one; nobody is told of it.
+    Compiler more(options, CompilerListener(), context);
+    more.said = &unused;
+    LogicalResult areMoreCompiled = failure();
+    auto isHere = [thread = std::this_thread::get_id()] { return std::this_thread::get_id() == thread; };
+    RecordDiagnostics collect(&context, options.remarks, [&](const DiagnosticRecord &record) {
+      if (isHere())
+        say(record);
+    });
+    llvm::thread beside([&] {
+      areMoreCompiled =
+          success(succeeded(more.readAgain(kFewIterations + 1, timing)) && succeeded(more.runToKernels(timing)));
+    });
     said = &records;
-    LogicalResult compiled = runToKernels(timing);
-    OwningOpRef<ModuleOp> few = std::move(module);
+    LogicalResult areFewCompiled = runToKernels(timing);
+    beside.join();
     said = &unused;
-    isInKernels =
-        succeeded(compiled) && succeeded(readAgain(kFewIterations + 1)) && succeeded(runToKernels(timing)) &&
-        succeeded(completeIterations(*few, *module, options.to > Phase::kernels ? kPlannedIterations : INT64_MAX, why));
+    int64_t kept = options.to > Phase::kernels ? kPlannedIterations : INT64_MAX;
+    isInKernels = succeeded(areFewCompiled) && succeeded(areMoreCompiled) &&
+                  succeeded(completeIterations(*module, *more.module, kept, why));
     if (isInKernels) {
-      module = std::move(few);
       why = "the step with all iterations is none that the passes would give";
       isInKernels = succeeded(runPasses(Phase::kernels, /*onlyVerifiers=*/true, timing));
     }
@@ -354,7 +367,7 @@ LogicalResult Compiler::compileFewIterations(std::optional<Phase> &reached, Timi
     return (*module)->hasAttr(kIterationsAttr) ? planFewIterations(reached, timing) : success();
   }
   emitRemark(UnknownLoc::get(&context)) << "all iterations of the loop go through all passes: " << why;
-  return readAgain(0);
+  return readAgain(0, timing);
 }
 
 /// Plans a loop in kernels, of which `module` has a few iterations, by these; where that cannot be, it becomes the
