@@ -473,7 +473,7 @@ def make_manifest(arguments, units, plan, at, io, rows):
     split = {"dim": 0, "pre": 1, "chunk": rows}
     batch = arguments.batch
     return {
-        "format": "spmd-artifact", "version": 5, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
+        "format": "spmd-artifact", "version": 6, "compiler": "0.1.0", "step": "tiny", "target": arguments.target,
         "mode": "fully_shard", "policy": "by hand", "view": "global",
         "mesh": [{"name": "data", "size": arguments.ranks}], "ranks": arguments.ranks,
         "arena": {"state_bytes": plan.state_bytes, "transient_bytes": plan.end - plan.state_bytes, "bytes": plan.end,
@@ -612,7 +612,7 @@ def main():
     manifest = make_manifest(arguments, units, plan, at, io, rows)
     manifest["values"] = ValuesWriter(manifest, plan).lines
     with open(path("train_step.plan.json"), "w") as file:
-        json.dump({"format": "spmd-plan", "version": 1, "streams": ["compute", "gather", "reduce", "scalar"],
+        json.dump({"format": "spmd-plan", "version": 2, "streams": ["compute", "gather", "reduce", "scalar"],
                    "communicators": ["gather", "reduce", "scalar"], "buffers": plan.buffers,
                    "commands": plan.commands}, file, indent=1)
     source, table = kernel_source(units, arguments.batch, rows, is_gpu), kernel_table(plan)

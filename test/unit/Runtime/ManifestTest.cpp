@@ -33,8 +33,8 @@ TEST(Manifest, CoordinatesHaveTheLastAxisFastest) {
 
 TEST(Manifest, RejectsOtherFormatsAndVersions) {
   expectContains(errorOf("\"spmd-artifact\"", "\"spmd-step\""), "manifest.json: /format: expected 'spmd-artifact'");
-  expectContains(errorOf("\"version\": 5", "\"version\": 1"),
-                 "/version: this runtime reads version 5, the artifact has "
+  expectContains(errorOf("\"version\": 6", "\"version\": 1"),
+                 "/version: this runtime reads version 6, the artifact has "
                  "version 1");
 }
 

@@ -28,8 +28,8 @@ TEST(Plan, OffsetsAreAffine) {
 }
 
 TEST(Plan, NamesTheBadPlace) {
-  expectContains(errorOf("\"version\": 1", "\"version\": 7"),
-                 "plan: /version: this runtime reads version 1, the plan has "
+  expectContains(errorOf("\"version\": 2", "\"version\": 7"),
+                 "plan: /version: this runtime reads version 2, the plan has "
                  "version 7");
   expectContains(errorOf("\"op\": \"kernel\"", "\"op\": \"kernle\""), "/op: unknown command 'kernle'");
   expectContains(errorOf("\"stream\": \"reduce\"", "\"stream\": \"reduec\""),
