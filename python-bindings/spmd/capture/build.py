@@ -26,6 +26,7 @@ from .masters import MASTER, wanted_masters
 from .normalize import Values, describe, node_record
 from .optimizers import Optimizers
 from .package import FORMAT, StepPackage
+from .python_numbers import name_numbers
 from .trace import Empty, Output, Trace, loss_output
 
 
@@ -33,6 +34,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
                   zero_gradient: Sequence[str]) -> StepPackage:
     """Writes down a trace; the reference is not recorded yet."""
     values, stacks = Values(), _Stacks(call)
+    name_numbers(traced.graph)
     inputs = [_input(values.define(own), i, batch_dims) for i, own in traced.inputs]
     recorded = list(filter(_is_recorded, traced.graph.nodes))
     present = set(recorded)

@@ -1,0 +1,91 @@
+"""Python arithmetic on what .item() gave is part of the step, with the bits of Python's own."""
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import spmd
+
+
+def count(model, optimizer, xs, ys):
+    """What trainers add up over microbatches."""
+    total, correct, seen = 0.0, 0, 0
+    for x, y in zip(xs, ys):
+        out = model(x)
+        loss = F.cross_entropy(out, y)
+        (loss / len(xs)).backward()
+        total += loss.item() * x.size(0)
+        correct += (out.argmax(1) == y).sum().item()
+        seen += y.size(0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return {"loss": total / seen, "correct": correct, "wrong": seen - correct, "accuracy": 100 * correct / seen,
+            "inverse": 1 / total, "each": total / (correct + 1), "score": correct * 3 - 1, "minus": -abs(-total), "mixed": correct + total}
+
+
+def batches(seed: int) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    torch.manual_seed(seed)
+    return [torch.randn(4, 5) for _ in range(3)], [torch.randint(3, (4,)) for _ in range(3)]
+
+
+def trained(step: Callable, model: nn.Module) -> list[Any]:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    return [step(model, optimizer, *batches(seed)) for seed in range(3)]
+
+
+def test_numbers_are_those_of_eager() -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3)
+    expected = trained(count, copy.deepcopy(model))
+    found = trained(spmd.compile(count, ranks=1), model)
+    assert [{key: type(value) for key, value in each.items()} for each in found] == \
+        [{key: type(value) for key, value in each.items()} for each in expected]
+    # Of one loss the arithmetic has no rounding of its own.
+    for ours, theirs in zip(found, expected):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+    assert all(type(each["correct"]) is int for each in found)
+
+
+def test_of_one_loss_the_bits_are_python_s() -> None:
+    def step(model, optimizer, x, y):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        value = loss.item()
+        return value, value * 3 + 0.1, 1 - value / 7, 2 / value, -value
+
+    xs, ys = batches(1)
+    model = nn.Linear(5, 3)
+    compiled = spmd.compile(step, ranks=1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in zip(xs, ys):
+        value, *found = compiled(model, optimizer, x, y)
+        assert found == [value * 3 + 0.1, 1 - value / 7, 2 / value, -value]
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks_have_the_whole_batch_s_numbers(ranks: int) -> None:
+    torch.manual_seed(0)
+    model = nn.Linear(5, 3)
+    expected = trained(count, copy.deepcopy(model))
+    for ours, theirs in zip(trained(spmd.compile(count, ranks=ranks), model), expected):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("compute", [lambda value: value ** 0.5, lambda value: value // 2, lambda value: value % 2])
+def test_other_arithmetic_is_an_error(compute: Callable) -> None:
+    def step(model, optimizer, x, y):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return compute(loss.item())
+
+    model = nn.Linear(5, 3)
+    with pytest.raises(spmd.CaptureError, match="compute with the tensor instead of .item"):
+        spmd.compile(step, ranks=1)(model, torch.optim.SGD(model.parameters(), lr=0.1), *(b[0] for b in batches(0)))
