@@ -715,7 +715,7 @@ MISTAKES = [
             "A step whose units were chosen by another object runs the artifact of the first.",
             ("Python/test_compile.py",)),
     Mistake("python-number-division", "python-bindings/spmd/capture/python_numbers.py",
-            "kind = float if ⟦isinstance(node.meta[\"val\"], torch.SymFloat)⟧ else int", "not isinstance(node.args[0], int)",
+            "kind = ⟦float⟧ if isinstance(node.meta[\"val\"], torch.SymFloat) else int", "int",
             "A count that is divided from a number on is cut to a whole number.",
             ("Python/test_python_numbers",)),
     Mistake("python-average", "python-bindings/spmd/capture/replicas.py",

@@ -69,6 +69,27 @@ def test_of_one_loss_the_bits_are_python_s() -> None:
         assert found == [value * 3 + 0.1, 1 - value / 7, 2 / value, -value]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_number_may_scale_what_is_trained(dtype: torch.dtype) -> None:
+    def step(model, optimizer, x, y):
+        loss = F.cross_entropy(model(x), y)
+        scale = 1 / (1 + loss.item())
+        (loss * scale + scale - 0.1 * scale * model(x).mean()).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss * scale, scale
+
+    model = nn.Linear(5, 3).to(dtype)
+    eager = copy.deepcopy(model)
+    compiled = spmd.compile(step, ranks=1)
+    optimizers = [torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, eager)]
+    for x, y in zip(*batches(1)):
+        found, expected = compiled(model, optimizers[0], x.to(dtype), y), step(eager, optimizers[1], x.to(dtype), y)
+        assert found[0].dtype == expected[0].dtype == dtype
+        torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(model.weight, eager.weight, rtol=1e-6, atol=1e-6)
+
+
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_ranks_have_the_whole_batch_s_numbers(ranks: int) -> None:
     torch.manual_seed(0)
