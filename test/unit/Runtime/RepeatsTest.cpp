@@ -167,6 +167,21 @@ TEST(Repeats, PutsInValues) {
   EXPECT_EQ((*values)[12].of, std::vector<int32_t>{11});
 }
 
+TEST(Repeats, WhatAllIterationsReadIsFedToNone) {
+  ValueTable table = makeTable();
+  table.entries[7].of[0] = table.entries[8].of[0] = 2;
+  auto values = unroll(table);
+  ASSERT_TRUE(values) << values.error().message;
+  for (int32_t i = 1; i < 6; ++i)
+    EXPECT_EQ((*values)[static_cast<size_t>(6 + i)].of, (std::vector<int32_t>{2, 5 + i}));
+  PlanFile file = makeLoop();
+  file.plan.commands[3].refs[0].buffer = file.plan.commands[6].refs[0].buffer = kX + 2;
+  Expected<Plan> plan = unroll(std::move(file));
+  ASSERT_TRUE(plan) << plan.error().message;
+  for (size_t i = 1; i < 6; ++i)
+    EXPECT_EQ(plan->commands[3 * i].refs[0].buffer, kX + 2);
+}
+
 TEST(Repeats, RefusesATableThatIsNoLoop) {
   auto change = [](auto apply) {
     ValueTable table = makeTable();
