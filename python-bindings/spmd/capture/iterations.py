@@ -8,6 +8,7 @@ from typing import Any, Callable
 import torch
 import torch.fx
 
+from .operator_forms import Likeness
 from .torch_calls import form_of
 
 _MOST_UNLIKE = 0.05  # of the calls of two iterations, for a third to be taken as one that comes again
@@ -42,15 +43,19 @@ class Inner:
 
 @dataclasses.dataclass
 class Call:
-    """A call of one of PyTorch's functions that was traced, and left `nodes`. `places`: of the tensors that it was given, None:
-    they are from outside of the iteration. `made`: the tensors that it gave, and what these are in `results`: new, the
-    argument of that number, None where there is none. `kind`: the type of the sequence that they were in, None for a tensor
-    alone."""
+    """A call of one of PyTorch's functions that was traced, and left `nodes`. `around` and `key` tell what it was given beside
+    tensors (torch_calls.py). `places`: of the tensors that it was given, None: they are from outside of the iteration.
+    `carried`: of those that an iteration hands on to the next, by their number, what they are in the one before. `made`: the
+    tensors that it gave, and what these are in `results`: new, the argument of that number, None where there is none. `kind`:
+    the type of the sequence that they were in, None for a tensor alone."""
 
-    key: tuple
     func: Callable
+    around: tuple
+    key: list[Any]
+    has_lists: bool
     tensors: list[torch.Tensor]
     places: list[Inner | None]
+    carried: dict[int, Inner] = dataclasses.field(default_factory=dict)
     nodes: list[torch.fx.Node] = dataclasses.field(default_factory=list)
     results: list[Inner | int | None] = dataclasses.field(default_factory=list)
     made: list[torch.Tensor | None] = dataclasses.field(default_factory=list)
@@ -59,11 +64,16 @@ class Call:
     streams: int = 0  # that it drew from
     hoisted: bool = False  # what it gives is other in each iteration, and made before the loop
 
+    def is_as(self, other: Call) -> bool:
+        """The same function of the same numbers."""
+        return self.func == other.func and self.around == other.around and self.key == other.key
+
 
 @dataclasses.dataclass
 class Traced:
     """An iteration that was traced. `plain`: it may come again. `made`: its tensors, by id; `forms`: those from outside,
-    by id, each with its form when the iteration met it; `written`: what operators wrote to."""
+    by id, each with its form when the iteration met it; `written`: what operators wrote to; `likes`: what others have in the
+    place of each in `made`."""
 
     gradients: dict[int, int]
     questions: int  # that were asked of known values before
@@ -72,21 +82,24 @@ class Traced:
     forms: dict[int, tuple[torch.Tensor, tuple]] = dataclasses.field(default_factory=dict)
     written: list[torch.Tensor] = dataclasses.field(default_factory=list)
     plain: bool = True
+    likes: list[Likeness] = dataclasses.field(default_factory=list)
 
     def has_changed_forms(self) -> bool:
         """So that what the next iteration meets is something else: a tensor that wants a gradient now."""
         return any(form_of(tensor) != form for tensor, form in self.forms.values())
 
     def looks_like(self, other: Traced) -> bool:
-        differ = sum(a.key != b.key for a, b in zip(self.calls, other.calls))
+        differ = sum(not a.is_as(b) for a, b in zip(self.calls, other.calls))
         return len(self.calls) == len(other.calls) and differ <= 1 + _MOST_UNLIKE * len(self.calls)
 
 
 @dataclasses.dataclass
 class Repeated:
     """An iteration that is compared with a traced one. `calls`: each with its arguments, and the tensors that it gave;
-    `made`: these, by id; `outside`: the tensors from outside, by the number of the call and of its argument."""
+    `made`: these, by id; `outside`: tensors from outside that are not those of the traced one, by the number of the call and of
+    its argument. `stand_ins`: of each call, what it gives."""
 
+    stand_ins: list[list[torch.Tensor | int | None]]
     calls: list[tuple[Call, tuple, dict[str, Any], list[torch.Tensor | None]]] = dataclasses.field(default_factory=list)
     made: dict[int, Inner] = dataclasses.field(default_factory=dict)
     outside: dict[tuple[int, int], torch.Tensor] = dataclasses.field(default_factory=dict)
@@ -95,12 +108,19 @@ class Repeated:
 
 
 @dataclasses.dataclass
-class Past:
-    """What a tensor of an earlier iteration is: node `node` of `repeat`, in iteration `iteration`."""
+class Over:
+    """A loop that is over: what its iterations but the last have made, by id, and the nodes that it was in the traced one."""
 
     repeat: Repeat
-    node: torch.fx.Node
-    iteration: int
+    nodes: dict[Inner, torch.fx.Node]
+    made: list[dict[int, Inner]]
+
+    def find(self, tensor: torch.Tensor) -> tuple[torch.fx.Node, int] | None:
+        """Which node a tensor is, in which iteration; None of what has none."""
+        for iteration, made in enumerate(self.made):
+            if (node := self.nodes.get(made.get(id(tensor)))) is not None:
+                return node, iteration
+        return None
 
 
 @dataclasses.dataclass

@@ -18,6 +18,7 @@ iterations (CannotRepeat).
 from __future__ import annotations
 
 import contextlib
+import itertools
 from typing import Any, Callable, Iterable, Iterator, NoReturn, Sequence
 
 import torch
@@ -28,11 +29,11 @@ from torch.nn.modules import module as nn_module
 from torch.overrides import TorchFunctionMode
 
 from .draws import Draws
-from .iterations import Call, Inner, Past, Repeat, Repeated, Traced, Way, between, is_view, of_iteration
+from .iterations import Call, Inner, Over, Repeat, Repeated, Traced, Way, between, is_view, of_iteration
 from .known_values import KnownValues
 from .memory import memory_of
-from .operator_forms import OperatorForms, tensors_in
-from .torch_calls import COUNT_FROM_MEMORY, FIRST_ARGUMENT, TELL_OF_FORM, copied, describe, form_of, modes, replaced, sequence, \
+from .operator_forms import Likeness, OperatorForms, tensors_in
+from .torch_calls import COUNT_FROM_MEMORY, TELL_OF_FORM, copied, describe, describe_call, form_of, has_lists, modes, replaced, sequence, \
     surroundings
 
 _BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
@@ -74,12 +75,11 @@ class Microbatches(TorchFunctionMode):
         self._like: Traced | None = None  # the one that others are compared with
         self._before: dict[int, Inner] = {}  # what the iteration before has made
         self._repeated: list[Repeated] = []
-        self._open = Repeated()  # the one that runs
-        self._carried: dict[tuple[int, int], Inner] = {}
+        self._open = Repeated([])  # the one that runs
         self._stand_ins: dict[int, torch.Tensor] = {}  # that have no node
         self._given: dict[int, torch.Tensor] = {}  # all of them, kept alive, so that ids stay theirs
         self._leaves: list[torch.Tensor] = []  # those that want gradients
-        self._past: dict[int, Past] = {}  # of those that a loop which is over has given
+        self._over: list[Over] = []
         self._unwritten: dict[int, torch.Tensor] = {}  # by memory: those of which a graph does not see what shares it
         self._detached: dict[int, torch.Tensor] = {}  # those with a node, and a gradient that autograd cannot follow
         self.repeats: list[Repeat] = []
@@ -120,17 +120,20 @@ class Microbatches(TorchFunctionMode):
         """Whether it means something outside of its iteration: what an earlier iteration gave gets a node when it is used."""
         if id(value) not in self._stand_ins:
             return True
-        past = self._past.get(id(value))
-        if past is None:
-            return False
-        nodes = past.repeat.each.setdefault(past.node, {})
-        if past.iteration not in nodes:
-            with self._tracer.graph.inserting_after(past.repeat.nodes[-1]):
-                nodes[past.iteration] = self._tracer.graph.call_function(of_iteration, (past.node, past.iteration))
-            nodes[past.iteration].meta.update(past.node.meta)
-        self._set_node(value, nodes[past.iteration])
-        self._unwritten[memory_of(value)] = value
-        return True
+        for loop in self._over:
+            if (found := loop.find(value)) is not None:
+                self._set_node(value, self._node_of_iteration(loop.repeat, *found))
+                self._unwritten[memory_of(value)] = value
+                return True
+        return False
+
+    def _node_of_iteration(self, repeat: Repeat, node: torch.fx.Node, iteration: int) -> torch.fx.Node:
+        nodes = repeat.each.setdefault(node, {})
+        if iteration not in nodes:
+            with self._tracer.graph.inserting_after(repeat.nodes[-1]):
+                nodes[iteration] = self._tracer.graph.call_function(of_iteration, (node, iteration))
+            nodes[iteration].meta.update(node.meta)
+        return nodes[iteration]
 
     @contextlib.contextmanager
     def or_cannot_repeat(self) -> Iterator[None]:
@@ -200,7 +203,9 @@ class Microbatches(TorchFunctionMode):
                 and not self._has_node_of_autograd and not any(map(_has_hooks, self._may_have_hooks)):
             self._last = now
             if last is not None and now.looks_like(last):
-                self._like, self._before, self._repeated, self._open, self._carried = now, now.made, [], Repeated(), {}
+                now.likes = [Likeness.of(tensor) for call in now.calls for result, tensor in zip(call.results, call.made)
+                             if isinstance(result, Inner)]
+                self._like, self._before, self._repeated, self._open = now, now.made, [], Repeated([])
                 return
         self._now = Traced(self._gradients(), self._known.questions)
 
@@ -223,12 +228,12 @@ class Microbatches(TorchFunctionMode):
 
     def _trace(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call that is traced, and remembered."""
-        now, tensors, key = self._now, [], [func, *surroundings()]
-        if not now.plain or getattr(func, "__name__", "") in COUNT_FROM_MEMORY or not describe((args, kwargs), key, tensors) \
+        now, tensors, key = self._now, [], []
+        if not now.plain or getattr(func, "__name__", "") in COUNT_FROM_MEMORY or not describe_call(args, kwargs, key, tensors) \
                 or not self._may_repeat(func, tensors) or func in _THROUGH_AUTOGRAD and _runs_python(tensors):
             now.plain = False
             return func(*args, **kwargs)
-        call = Call(tuple(key), func, tensors, [now.made.get(id(t)) for t in tensors])
+        call = Call(func, surroundings(), key, has_lists(key), tensors, [now.made.get(id(t)) for t in tensors])
         for tensor, place in zip(tensors, call.places):
             if place is None:
                 now.forms.setdefault(id(tensor), (tensor, form_of(tensor)))
@@ -251,7 +256,7 @@ class Microbatches(TorchFunctionMode):
         made = tensors_in((result,), {})
         if not made:
             call.fact = result
-            return call.func in TELL_OF_FORM and describe((result,), [], []) \
+            return call.func in TELL_OF_FORM and describe([result], [], []) \
                 or result is None and call.func in (_BACKWARD, _SET_GRAD, self._set_item)
         call.kind = None if result is made[0] else type(result)
         call.made = made if call.kind is None else list(result)
@@ -270,60 +275,69 @@ class Microbatches(TorchFunctionMode):
 
     def _compare(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """What a call gives if it is the one in its place."""
-        number, tensors, key = len(self._open.calls), [], [func, *surroundings()]
-        if number == len(self._like.calls) or func != self._like.calls[number].func or not describe((args, kwargs), key, tensors):
+        like, now = self._like.calls, self._open
+        number = len(now.calls)
+        if number == len(like) or func != like[number].func:
             raise _Unlike
-        call = self._like.calls[number]
-        if len(tensors) != len(call.tensors):
+        call, key, tensors = like[number], [], []
+        if not describe_call(args, kwargs, key, tensors) or len(tensors) != len(call.tensors):
             raise _Unlike
-        if call.hoisted or tuple(key) != call.key:
-            return self._cut(call, args, kwargs, tensors, tuple(key))
-        for slot, tensor in enumerate(tensors):
-            self._compare_tensor(call, (number, slot), tensor)
+        if call.hoisted or key != call.key or surroundings() != call.around:
+            return self._cut(call, args, kwargs, tensors)
+        for slot, (tensor, known, place) in enumerate(zip(tensors, call.tensors, call.places)):
+            if place is not None:
+                if now.made.get(id(tensor)) is not place:
+                    raise _Unlike
+            elif tensor is not known or slot in call.carried:
+                self._compare_outside(call, slot, tensor)
         if func is _SET_GRAD:
             func(*args, **kwargs)
-        made: list[torch.Tensor | None] = []
-        for result, like in zip(call.results, call.made):
-            made.append(self._stand_in(result, like) if isinstance(result, Inner) else None if result is None else tensors[result])
+        made = self._stand_ins_of(number, tensors) if call.results else []
         self._draws.streams += call.streams
-        self._open.calls.append((call, copied(args), copied(kwargs), made))
+        now.calls.append((call, copied(args), copied(kwargs), made) if call.has_lists else (call, args, kwargs, made))
         if func is _BACKWARD:
             self._end_of_repeated()
         return call.fact if not made else made[0] if call.kind is None else sequence(call.kind, made)
 
-    def _compare_tensor(self, call: Call, slot: tuple[int, int], tensor: torch.Tensor) -> None:
-        place, known, carried = call.places[slot[1]], call.tensors[slot[1]], self._carried.get(slot)
-        if place is not None:
-            if self._open.made.get(id(tensor)) != place:
-                raise _Unlike
-        elif tensor is known and carried is None:
-            self._open.outside[slot] = tensor
-        elif (before := self._before.get(id(tensor))) is not None:
-            is_first = carried is None and not self._repeated
-            if carried != before and not is_first or form_of(tensor) != form_of(known) or id(known) in self._numbers:
-                raise _Unlike
-            self._carried[slot] = before
-        elif carried is not None or not self._is_outside(tensor) or form_of(tensor) != form_of(known) or id(known) in self._numbers:
+    def _compare_outside(self, call: Call, slot: int, tensor: torch.Tensor) -> None:
+        """An argument from outside of the iteration that is another one than in the traced iteration, or was in one of these."""
+        known, carried, before = call.tensors[slot], call.carried.get(slot), self._before.get(id(tensor))
+        if form_of(tensor) != form_of(known) or id(known) in self._numbers:
             raise _Unlike
+        if before is not None and (carried is before or carried is None and not self._repeated):
+            call.carried[slot] = before
+        elif before is None and carried is None and self._is_outside(tensor):
+            self._open.outside[len(self._open.calls), slot] = tensor
         else:
-            self._open.outside[slot] = tensor
+            raise _Unlike
 
     def _is_outside(self, tensor: torch.Tensor) -> bool:
         """It was there before the loop, and no gradient goes through it."""
         return not tensor.requires_grad and not any(id(tensor) in made for made in (
             self._stand_ins, self._before, self._like.made, self._open.made, self._numbers)) and self._node_of(tensor) is not None
 
-    def _stand_in(self, place: Inner, like: torch.Tensor) -> torch.Tensor:
-        self.used = True
-        made = self._forms.stand_in(like)
-        self._stand_ins[id(made)] = self._given[id(made)] = made
-        self._open.made[id(made)] = place
-        self._leaves += [made] if made.requires_grad else []
-        return made
+    def _stand_ins_of(self, number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor | None]:
+        """What the call gives: stand-ins, or what it was given itself."""
+        if not self._open.stand_ins:
+            self._make_stand_ins()
+        return [tensors[made] if isinstance(made, int) else made for made in self._open.stand_ins[number]]
 
-    def _cut(self, call: Call, args: tuple, kwargs: dict[str, Any], tensors: list[torch.Tensor], key: tuple) -> Any:
+    def _make_stand_ins(self) -> None:
+        """Those of a whole iteration, at once: so it takes a third of the time."""
+        self.used = True
+        made = self._forms.stand_ins(self._like.likes)
+        numbers = dict(zip(map(id, made), made))
+        self._stand_ins |= numbers
+        self._given |= numbers
+        self._leaves += itertools.compress(made, (like.requires_grad for like in self._like.likes))
+        self._open.made.update(zip(numbers, self._like.made.values()))
+        following = iter(made)
+        self._open.stand_ins = [[next(following) if isinstance(result, Inner) else result for result in call.results]
+                                for call in self._like.calls]
+
+    def _cut(self, call: Call, args: tuple, kwargs: dict[str, Any], tensors: list[torch.Tensor]) -> Any:
         """`xs[i]`: views of tensors from outside, with other numbers in each iteration."""
-        if not self._is_cut(call, tensors) or key[:FIRST_ARGUMENT] != call.key[:FIRST_ARGUMENT]:
+        if not self._is_cut(call, tensors) or surroundings() != call.around:
             raise _Unlike
         result, made = self._hoist(call, args, kwargs)
         self._open.made.update(zip(map(id, made), call.results))
@@ -337,14 +351,14 @@ class Microbatches(TorchFunctionMode):
         return bool(nodes) and all(map(is_view, nodes)) and all(isinstance(result, Inner) for result in call.results) \
             and (call.hoisted or not self._repeated) and all(
                 self._is_outside(tensor) if place is None else
-                self._open.made.get(id(tensor)) == place and self._is_hoisted(self._open.calls[place.call])
+                self._open.made.get(id(tensor)) is place and self._is_hoisted(self._open.calls[place.call])
                 for tensor, place in zip(tensors, call.places))
 
     def _is_hoisted(self, done: tuple[Call, tuple, dict[str, Any], list[torch.Tensor | None]]) -> bool:
         """Whether an earlier call of this iteration is made before the loop, or is now."""
         call, args, kwargs, stand_ins = done
         tensors: list[torch.Tensor] = []
-        if call.hoisted or not (describe((args, kwargs), [], tensors) and self._is_cut(call, tensors)):
+        if call.hoisted or not (describe_call(args, kwargs, [], tensors) and self._is_cut(call, tensors)):
             return call.hoisted
         for stand_in, tensor in zip(stand_ins, self._hoist(call, args, kwargs)[1]):
             self._give_node(stand_in, tensor)
@@ -370,7 +384,7 @@ class Microbatches(TorchFunctionMode):
         if self._gradients() != self._like.gradients:
             self._fail()
         self._repeated.append(self._open)
-        self._before, self._open = self._open.made, Repeated()
+        self._before, self._open = self._open.made, Repeated([])
 
     def _end(self) -> None:
         """The loop is over: Python does something else than it did at this place of an iteration."""
@@ -386,8 +400,8 @@ class Microbatches(TorchFunctionMode):
         for call, args, kwargs, made in self._open.calls:
             if call.hoisted or not call.results and call.func is not self._set_item:
                 continue
-            with torch.set_grad_enabled(call.key[1]), self._stamped_as(call.nodes):
-                if call.key[1:FIRST_ARGUMENT] != surroundings():
+            with torch.set_grad_enabled(call.around[0]), self._stamped_as(call.nodes):
+                if call.around != surroundings():
                     self._fail()
                 result = call.func(*replaced(args, real), **replaced(kwargs, real))
             for tensor, stand_in in zip((result,) if call.kind is None else tuple(result or ()), made):
@@ -434,33 +448,30 @@ class Microbatches(TorchFunctionMode):
         """Behind the loop, the nodes are what the last iteration made of them. `varying`: the memory of tensors from outside that are
         others in each."""
         invariant = {memory_of(t) for call in like.calls for t, place in zip(call.tensors, call.places) if place is None} - varying
-        nodes = {place: self._node_of(tensor) for place, tensor in made.items()}
-        memory = {place: memory_of(tensor) for place, tensor in made.items()}
-        first = Repeated([(call, (), {}, call.made) for call in like.calls])
-        for number, one in enumerate((first, *self._repeated)):
-            for call, _, _, tensors in one.calls:
-                for place, tensor in zip(call.results, tensors):
-                    if not isinstance(place, Inner) or call.hoisted:
-                        continue
-                    self._stand_ins[id(tensor)] = self._given[id(tensor)] = tensor
-                    if memory[place] in invariant:
-                        continue
-                    if one is not self._repeated[-1]:
-                        self._past[id(tensor)] = Past(repeat, nodes[place], number)
-                    else:
-                        self._set_node(tensor, nodes[place])
-                        if memory[place] in varying:
-                            self._unwritten[memory_of(tensor)] = tensor
+        traced = {id(tensor): tensor for call in like.calls if not call.hoisted
+                  for place, tensor in zip(call.results, call.made) if isinstance(place, Inner)}
+        self._stand_ins |= traced
+        self._given |= traced
+        nodes = {like.made[number]: self._node_of(tensor) for number, tensor in traced.items() if memory_of(tensor) not in invariant}
+        *before, last = self._repeated
+        self._over.append(Over(repeat, nodes, [like.made, *(one.made for one in before)]))
+        for call, _, _, tensors in last.calls:
+            for place, tensor in zip(call.results, tensors):
+                if place in nodes:
+                    self._set_node(tensor, nodes[place])
+                    if memory_of(made[place]) in varying:
+                        self._unwritten[memory_of(tensor)] = tensor
 
     def _ways(self, like: Traced, made: dict[Inner, torch.Tensor]) -> list[Way]:
         """Of each tensor that is another one in each iteration, which ones."""
         found: dict[torch.fx.Node, Way] = {}
+        changing = set().union(*(one.outside for one in self._repeated))
         for number, call in enumerate(like.calls):
             for slot, (known, place) in enumerate(zip(call.tensors, call.places)):
                 if place is not None or call.hoisted:
                     continue
-                carried = self._carried.get((number, slot))
-                way = Way(known, [] if carried else [one.outside[number, slot] for one in self._repeated], made.get(carried))
+                others = [one.outside.get((number, slot), known) for one in self._repeated] if (number, slot) in changing else []
+                way = Way(known, others, made.get(call.carried.get(slot)))
                 if not found.setdefault(self._node_of(known), way).is_same(way):
                     self._fail()
         cuts = [Way(tensor, [one.cuts[place] for one in self._repeated], None) for place, tensor in made.items()

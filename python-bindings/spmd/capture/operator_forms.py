@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any
+from typing import Any, Sequence
 
 import torch
 import torch.fx
@@ -45,6 +45,23 @@ class _Result:
     offset: int
     dtype: torch.dtype
     of: int | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Likeness:
+    """What a tensor is to Python that reads none of its elements. `reach`: how many elements its memory has."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    reach: int
+    dtype: torch.dtype
+    requires_grad: bool
+
+    @staticmethod
+    def of(tensor: torch.Tensor) -> Likeness:
+        offset = tensor.storage_offset()
+        return Likeness(tuple(tensor.shape), tensor.stride(), offset, offset + _reach(tensor), tensor.dtype, tensor.requires_grad)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,16 +174,13 @@ class OperatorForms:
                 tracker[made[number]] = slot_type(proxy_type(item, tracer), None)
         return form.kind(made)
 
-    def stand_in(self, like: torch.Tensor) -> torch.Tensor:
-        """A fake of the same form, in memory of its own, that the tracer does not know."""
+    def stand_ins(self, likes: Sequence[Likeness]) -> list[torch.Tensor]:
+        """Fakes of these forms, each in memory of its own, that the tracer does not know. A call of its own for each of them would
+        take longer."""
         with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
-            result = _Result(tuple(like.shape), like.stride(), 0, like.dtype, None)
-            if offset := like.storage_offset():
-                whole = torch.empty(offset + _reach(like), dtype=like.dtype, device="meta")
-                made = self._fake(whole.as_strided(like.shape, like.stride(), offset))
-            else:
-                made = self._make(result, [])
-            return made.requires_grad_(like.requires_grad)
+            return [self._fake(torch.empty_strided(like.size, like.stride, dtype=like.dtype, device="meta") if not like.offset else
+                               torch.empty(like.reach, dtype=like.dtype, device="meta").as_strided(like.size, like.stride, like.offset),
+                               like.requires_grad) for like in likes]
 
     def _add(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict[str, Any]) -> torch.fx.Node:
         """As graph.create_node does, without looking for a name, which nobody reads, and for symbols in the arguments."""
@@ -189,8 +203,8 @@ class OperatorForms:
                 tensors[result.of].untyped_storage(), result.offset, result.size, result.stride)
         return self._fake(memory)
 
-    def _fake(self, memory: torch.Tensor) -> torch.Tensor:
-        made = torch.Tensor._make_subclass(FakeTensor, memory, False, dispatch_device=True, device_for_backend_keys=_CPU)
+    def _fake(self, memory: torch.Tensor, requires_grad: bool = False) -> torch.Tensor:
+        made = torch.Tensor._make_subclass(FakeTensor, memory, requires_grad, dispatch_device=True, device_for_backend_keys=_CPU)
         torch._C._set_throw_on_mutable_data_ptr(made)
         vars(made).update(self._attributes)
         return made

@@ -1,11 +1,11 @@
 """Calls of PyTorch's functions: what is in their arguments beside tensors, to tell whether two of them are the same call."""
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 import torch
 
-_CPU = "cpu"
+_CPU, _TENSOR = "cpu", torch.Tensor
 _CONSTANTS = {bool, int, str, type(None), torch.dtype, torch.device, torch.memory_format, torch.layout, type(Ellipsis)}
 _SEQUENCES = {tuple, list, torch.Size}
 COUNT_FROM_MEMORY = ("as_strided", "as_strided_")  # its beginning, by their names
@@ -19,7 +19,7 @@ TELL_OF_FORM = {torch.Tensor.size, torch.Tensor.dim, torch.Tensor.ndimension, to
 
 
 def surroundings() -> tuple:
-    """What functions depend on beside their arguments."""
+    """What functions depend on beside their arguments; first, whether gradients are wanted."""
     return (torch.is_grad_enabled(), torch.is_autocast_enabled(_CPU), torch.get_autocast_dtype(_CPU), torch.get_default_dtype(),
             torch.is_inference_mode_enabled(), *modes())
 
@@ -29,36 +29,53 @@ def modes() -> tuple:
     return torch._C._len_torch_dispatch_stack(), torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
 
 
-FIRST_ARGUMENT = 1 + len(surroundings())  # in a key: the function, what is around it, and what describe() adds
-
-
 def form_of(tensor: torch.Tensor) -> tuple:
     """What a function's results depend on, of a tensor that it does not read as numbers."""
     return tensor.dtype, tensor.shape, tensor.stride(), tensor.requires_grad, tensor.device
 
 
-def describe(value: Any, key: list[Any], tensors: list[torch.Tensor]) -> bool:
-    """Adds to `key` what is in arguments beside tensors; whether nothing else is."""
-    kind = type(value)
-    if isinstance(value, torch.Tensor):
-        tensors.append(value)
-        key.append(torch.Tensor)
-    elif kind in _CONSTANTS:
-        key += kind, value
-    elif kind is float:
-        key.append(value.hex())
-    elif kind in _SEQUENCES:
-        key += kind, len(value)
-        return all([describe(item, key, tensors) for item in value])
-    elif kind is dict:
-        key += dict, *value
-        return all([describe(item, key, tensors) for item in value.values()])
-    elif kind is slice:
-        key.append(slice)
-        return all([describe(item, key, tensors) for item in (value.start, value.stop, value.step)])
-    else:
+def describe_call(args: tuple, kwargs: dict[str, Any], key: list[Any], tensors: list[torch.Tensor]) -> bool:
+    """describe() of a call's arguments."""
+    key.append(len(args))
+    if not describe(args, key, tensors):
         return False
+    if not kwargs:
+        return True
+    key += kwargs
+    return describe(kwargs.values(), key, tensors)
+
+
+def describe(values: Iterable[Any], key: list[Any], tensors: list[torch.Tensor]) -> bool:
+    """Adds to `key` what is in arguments beside tensors; whether nothing else is."""
+    for value in values:
+        kind = type(value)
+        if kind in _CONSTANTS:
+            key += kind, value
+        elif isinstance(value, _TENSOR):
+            tensors.append(value)
+            key.append(_TENSOR)
+        elif kind is float:
+            key.append(value.hex())
+        elif kind in _SEQUENCES:
+            key += kind, len(value)
+            if not describe(value, key, tensors):
+                return False
+        elif kind is dict:
+            key += dict, len(value), *value
+            if not describe(value.values(), key, tensors):
+                return False
+        elif kind is slice:
+            key.append(slice)
+            if not describe((value.start, value.stop, value.step), key, tensors):
+                return False
+        else:
+            return False
     return True
+
+
+def has_lists(key: list[Any]) -> bool:
+    """Whether what has such a key may change later."""
+    return any(item is list or item is dict for item in key)
 
 
 def replaced(value: Any, real: dict[int, torch.Tensor]) -> Any:
