@@ -460,11 +460,12 @@ def _collect(module: torch.fx.GraphModule, fakes: FakeStep, around: _Surrounding
     hyper = {n for i, nodes in inputs if i.kind == "hyper" for n in nodes}
     fixed = {n for nodes in constants.values() for n in nodes}
     for node in graph.nodes:
-        if node.op == "call_function":
-            check_pure(node, fixed, hyper)
-            for own in (fixed, hyper):
-                if is_view_of_any(node, own):
-                    own.add(node)
+        if node.op != "call_function" or fixed.isdisjoint(given := node.all_input_nodes) and hyper.isdisjoint(given):
+            continue
+        check_pure(node, fixed, hyper)
+        for own in (fixed, hyper):
+            if is_view_of_any(node, own):
+                own.add(node)
     outputs = list(next(n for n in graph.nodes if n.op == "output").args[0])
     tensors = {name: getattr(module, name) for name in constants}
     places = name_tensors(tensors.items(), around.reached)
