@@ -97,14 +97,14 @@ class Traced:
 class Repeated:
     """An iteration that is compared with a traced one. `calls`: each with its arguments, and the tensors that it gave;
     `made`: these, by id; `outside`: tensors from outside that are not those of the traced one, by the number of the call and of
-    its argument. `stand_ins`: of each call, what it gives."""
+    its argument; `results`: of each call, what it gives: stand-ins, the argument of a number, None where there is none."""
 
-    stand_ins: list[list[torch.Tensor | int | None]]
     calls: list[tuple[Call, tuple, dict[str, Any], list[torch.Tensor | None]]] = dataclasses.field(default_factory=list)
     made: dict[int, Inner] = dataclasses.field(default_factory=dict)
     outside: dict[tuple[int, int], torch.Tensor] = dataclasses.field(default_factory=dict)
     cuts: dict[Inner, torch.Tensor] = dataclasses.field(default_factory=dict)
     cut_nodes: list[torch.fx.Node] = dataclasses.field(default_factory=list)
+    results: list[list[torch.Tensor | int | None]] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass

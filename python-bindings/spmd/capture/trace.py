@@ -41,7 +41,6 @@ from .lazy_rows import Check, refuse_rows, with_tensors
 from .left_values import Left
 from .loss_scaling import traceable_scalers
 from .meta_kernels import meta_kernels
-from .microbatches import CannotRepeat
 from .module_casts import followed_module_casts
 from .no_sync import tell_if_within, told_of_no_sync
 from .normalize import check_pure, is_view_of_any, provenance
@@ -55,6 +54,7 @@ from .segments import Segments
 from .seeds import SeededGenerators
 from .settings import Setting
 from .side_effects import SideEffects, warn_of_output_and_clocks
+from .stand_ins import CannotRepeat
 from .result import wrap
 from .sync_batch_norm import sync_batch_norms
 from .taken import check_taken, check_taken_so_far, has_ended
