@@ -22,6 +22,7 @@ from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
 import torch.fx
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.nn.modules import module as nn_module
 from torch.overrides import TorchFunctionMode
@@ -31,10 +32,11 @@ from .iterations import Call, Inner, Repeat, Traced, between
 from .known_values import KnownValues
 from .loops import Loop, Unlike
 from .operator_forms import Likeness, OperatorForms, tensors_in
+from .python_numbers import Number, with_symbols
 from .stand_ins import CannotRepeat, StandIns
 from .torch_calls import COUNT_FROM_MEMORY, TELL_OF_FORM, describe, describe_call, form_of, has_lists, modes, surroundings
 
-_BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
+_BACKWARD, _DETACH, _ITEM = torch.Tensor.backward, torch.Tensor.detach, torch.Tensor.item
 _SET_GRAD = torch._C._set_grad_enabled
 _GRAD_FN = torch.Tensor.grad_fn.__get__
 _THROUGH_AUTOGRAD = (_BACKWARD, torch.autograd.grad)
@@ -122,6 +124,10 @@ class Microbatches(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if func is _ITEM and self._is_computed(args[0]):
+            detached = self.__torch_function__(_DETACH, (), args)
+            return Number(self.__torch_function__(torch.Tensor.to, (), (detached, torch.float64), {"copy": True}))
+        args, kwargs = with_symbols(args), with_symbols(kwargs)
         if self._loop is not None:
             try:
                 return self._loop.compare(func, args, kwargs)
@@ -134,6 +140,11 @@ class Microbatches(TorchFunctionMode):
         if func is _BACKWARD:
             self._end_of_traced()
         return result
+
+    def _is_computed(self, tensor: torch.Tensor) -> bool:
+        """Whether it is one floating number that no call knows before it begins."""
+        return isinstance(tensor, FakeTensor) and tensor.is_floating_point() and tensor.numel() == 1 and tensor.dim() == 0 \
+            and (self._stand_ins.has(tensor) or self._stand_ins.node_of(tensor) is not None and not self._known.knows(tensor))
 
     def _call(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         outer, self._through_autograd = self._through_autograd, func in _THROUGH_AUTOGRAD

@@ -65,7 +65,7 @@ def _wrap_leaf(leaf: Any) -> Any:
                            "list; of a step that yields, what it yields")
     if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
         return _Fields([wrap(getattr(leaf, name)) for name in _names(leaf)], leaf)
-    if not isinstance(leaf, (torch.Tensor, torch.nn.Module)) and hasattr(leaf, "__dict__"):
+    if not isinstance(leaf, (*TRACED, torch.nn.Module)) and hasattr(leaf, "__dict__"):
         held = [name for name, value in vars(leaf).items() if isinstance(value, torch.Tensor)]
         if held:
             raise CaptureError(f"the step returns a {type(leaf).__qualname__}, and what it computed is in its "

@@ -48,6 +48,7 @@ from .operator_forms import OperatorForms
 from .optimizer_numbers import OptimizerNumbers, check_numbers
 from .optimizer_state import traceable_step
 from .provenance import ProvenanceMode, user_stack
+from .python_numbers import Number, symbol_of
 from .reached import Place, Reached
 from .scheduled import Scheduled
 from .segments import Segments
@@ -354,7 +355,8 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
                 if isinstance(tensor, torch.Tensor) and tensor.is_complex():
                     raise CaptureError(f"the step returns a tensor of {tensor.dtype}, which has no counterpart\n"
                                        "  cure: return torch.view_as_real() of it")
-            stamps.microbatches.refuse_outputs(tensors)
+            stamps.microbatches.refuse_outputs([tensor.tensor if isinstance(tensor, Number) else tensor for tensor in tensors])
+            tensors = list(map(symbol_of, tensors))
             places = iter(range(len(tensors)))
 
             def place(leaf: Any) -> Output:
