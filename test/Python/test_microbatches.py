@@ -616,6 +616,30 @@ def the_loss_among_others(model, optimizer, xs):
     return largest[5], kept[4]
 
 
+@repeats(4, weights)
+def numbers_of_losses(model, optimizer, xs):
+    total, kept = 0.0, []
+    for x in xs:
+        loss = (model.a * x * model.b).sum()
+        loss.backward()
+        total += loss.item() / len(xs)
+        kept.append(2 - abs(loss.item()))
+        loss = loss.item()
+    update(model, optimizer)
+    return total, 1 / (total + 3), kept[2:], kept[6] + total, loss
+
+
+@repeats(None, weights)
+def a_number_that_scales_an_iteration(model, optimizer, xs):
+    total = 1.0
+    for number, x in enumerate(xs):
+        loss = (model.a * x * model.b).sum()
+        (loss * total if number == 4 else loss).backward()
+        total += loss.item()
+    update(model, optimizer)
+    return total
+
+
 @repeats(None, weights)
 def views_that_are_written_behind_the_loop(model, optimizer, xs):
     mask = torch.ones(8)
@@ -639,7 +663,7 @@ def random_loop(seed: int) -> Callable:
     def step(model, optimizer, xs):
         once = random.Random(seed)
         shared = [model.a.detach() * 2, torch.ones(2, 4)]
-        total, kept, handed_on = torch.zeros(2, 4), [], torch.zeros(2, 4)
+        total, kept, handed_on, number_of_all = torch.zeros(2, 4), [], torch.zeros(2, 4), 0.0
         style, odd = once.choice(["rows", "unbind", "slices"]), once.choice([None, None, None, 0, 3, 6])
         rows = xs.unbind() if style == "unbind" else None
         for number in range(len(xs)):
@@ -647,7 +671,7 @@ def random_loop(seed: int) -> Callable:
             x = rows[number] if rows else xs[number] if style == "rows" else xs[number:number + 1].squeeze(0)
             values = [x, model.a, model.b, *shared, handed_on.detach() if rng.random() < 0.5 else x, model.a * x]
             for _ in range(rng.randint(3, 9)):
-                kind, a, b = rng.choice("sum product sine halves turned add_to_total add_to_own kept dropout average detached".split()), \
+                kind, a, b = rng.choice("sum product sine halves turned add_to_total add_to_own kept dropout average detached item".split()), \
                     rng.choice(values), rng.choice(values)
                 if kind == "sum":
                     values.append(a + b)
@@ -672,6 +696,8 @@ def random_loop(seed: int) -> Callable:
                 elif kind == "average":
                     with torch.no_grad():
                         model.average.mul_(0.9).add_(b, alpha=0.1)
+                elif kind == "item":
+                    number_of_all = number_of_all / 2 - a.sum().item() * b.mean().item()
                 else:
                     values.append(a.detach())
             if number == odd:
@@ -680,7 +706,7 @@ def random_loop(seed: int) -> Callable:
             (values[-1] * model.b).sum().backward()
         update(model, optimizer)
         chosen = [k for k in kept if once.random() < 0.3]
-        result = {"total": total, "last": handed_on.detach(), "kept": [k.detach() + 1 for k in chosen], "as it is": kept[-2:]}
+        result = {"total": total, "last": handed_on.detach(), "number": number_of_all, "kept": [k.detach() + 1 for k in chosen], "as it is": kept[-2:]}
         if once.random() < 0.3 and kept:
             result["sum"] = torch.stack([k.detach() for k in kept]).sum(0)
         return result
