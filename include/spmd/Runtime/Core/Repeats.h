@@ -29,7 +29,7 @@ struct Repeats {
 };
 
 /// As many items as a list may have when all iterations are put in.
-constexpr int64_t kMaxUnrolledItems = int64_t(1) << 21;
+constexpr int64_t kMaxUnrolledItems = int64_t(1) << 20;
 
 /// Whether `repeats` can be of a list of `size` items.
 Status checkRepeats(const Repeats &repeats, int64_t size);
