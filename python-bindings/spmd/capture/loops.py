@@ -81,7 +81,8 @@ class Loop:
             made = self._stand_ins.make(self.like.likes)
             now.made.update(zip(made, self.like.made.values()))
             following = iter(made.values())
-            now.results = [[next(following) if isinstance(result, Inner) else result for result in call.results] for call in self.like.calls]
+            now.results = [[next(following) if isinstance(result, Inner) else result for result in call.results]
+                           for call in self.like.calls]
         return [tensors[made] if isinstance(made, int) else made for made in now.results[number]]
 
     def _end_of_iteration(self) -> None:
