@@ -134,7 +134,12 @@ static Json randomValue(const Json &old, const std::vector<Place> &places, Rando
 static std::string mutateFields(Json &root, Random &random) {
   std::vector<Place> places;
   collect({"", &root, nullptr, "", 0}, places);
-  const Place &place = places[random.below(places.size())];
+  // What stands for iterations that a file does not have is little of it.
+  std::vector<Place> repeats;
+  if (root.is_object() && root.contains("repeats") && random.below(4) == 0)
+    collect({"/repeats", &root["repeats"], &root, "repeats", 0}, repeats);
+  const std::vector<Place> &some = repeats.empty() ? places : repeats;
+  const Place &place = some[random.below(some.size())];
   std::string where = place.pointer + ": ";
   // A copy first: what replaces a value may be taken from inside it.
   Json replacement = randomValue(*place.value, places, random);

@@ -14,7 +14,8 @@ uint64_t Random::next() {
 const std::vector<MutationClass> &spmd::mutation::mutationClasses() {
   static const std::vector<MutationClass> all = [] {
     std::vector<MutationClass> list;
-    for (const auto *part : {&referenceMutations(), &orderMutations(), &operationMutations(), &bindingMutations()})
+    for (const auto *part : {&referenceMutations(), &orderMutations(), &operationMutations(), &bindingMutations(),
+                             &repeatMutations()})
       list.insert(list.end(), part->begin(), part->end());
     return list;
   }();

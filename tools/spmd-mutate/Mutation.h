@@ -63,6 +63,7 @@ const std::vector<MutationClass> &referenceMutations();
 const std::vector<MutationClass> &orderMutations();
 const std::vector<MutationClass> &operationMutations();
 const std::vector<MutationClass> &bindingMutations();
+const std::vector<MutationClass> &repeatMutations();
 
 /// A reference of a command, and what it is: "args/2", "send".
 struct RefPlace {
