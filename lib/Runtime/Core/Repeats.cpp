@@ -20,9 +20,9 @@ Status spmd::runtime::checkRepeats(const Repeats &repeats, int64_t size) {
                 std::to_string(repeats.end));
   if (repeats.begin < repeats.period())
     return fail("there is no iteration before the one from " + std::to_string(repeats.begin) + " on");
-  if (repeats.more < 1 || repeats.more > (kMaxUnrolledItems - size) / repeats.period())
-    return fail("expected 1 to " + std::to_string((kMaxUnrolledItems - size) / repeats.period()) +
-                " further iterations, found " + std::to_string(repeats.more));
+  int64_t most = std::min(kMaxLeftOut, (kMaxUnrolledItems - size) / repeats.period());
+  if (repeats.more < 1 || repeats.more > most)
+    return fail("expected 1 to " + std::to_string(most) + " further iterations, found " + std::to_string(repeats.more));
   return FedNumbers(repeats).areDistinct() ? Status::success() : fail("something is fed in two places");
 }
 

@@ -31,6 +31,10 @@ struct Repeats {
 /// As many items as a list may have when all iterations are put in.
 constexpr int64_t kMaxUnrolledItems = int64_t(1) << 20;
 
+/// As many iterations as may be left out, so that a small file is not minutes of work for who reads it: the certificate
+/// compares the accesses to what all of them share with each other.
+constexpr int64_t kMaxLeftOut = int64_t(1) << 12;
+
 /// Whether `repeats` can be of a list of `size` items.
 Status checkRepeats(const Repeats &repeats, int64_t size);
 
