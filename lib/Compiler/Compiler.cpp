@@ -388,8 +388,9 @@ LogicalResult Compiler::planFewIterations(std::optional<Phase> &reached, TimingS
     reached = Phase::plan;
     return success();
   }
+  auto first = llvm::find_if(records, [](auto &record) { return record.severity == DiagnosticSeverity::Error; });
   emitRemark(UnknownLoc::get(&context)) << "all iterations of the loop are planned"
-                                        << (records.empty() ? "" : ": " + records.front().message);
+                                        << (first == records.end() ? "" : ": " + first->message);
   module = std::move(kernels);
   std::string why;
   if (failed(repeatIterations(*module, FewIterations::of(*module)->missing(), why))) {

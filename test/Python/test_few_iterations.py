@@ -154,6 +154,28 @@ def test_an_artifact_is_that_of_all_iterations(net: tuple[Path, Path], options: 
     assert commands == all_commands
 
 
+def averaged(model, optimizer, xs, ys):
+    scale = 1 / (1 + model.norm.weight.detach().square().mean())
+    for x, y in zip(xs, ys):
+        (F.cross_entropy(model(x).flatten(0, 1), y.flatten()) * scale).backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    with torch.no_grad():
+        model.average.lerp_(model.norm.weight, 0.1)
+    return scale
+
+
+def test_why_all_iterations_are_planned(tmp_path: Path) -> None:
+    """A remark of the plan that could not be, as that a value is copied, is no reason."""
+    torch.manual_seed(0)
+    model = Net()
+    model.register_buffer("average", torch.zeros(32))
+    rolled, _ = packages(model, tmp_path, averaged)
+    said = run(tool("spmd-compile"), rolled, "--ranks=2", "--policy=always", "--remarks", "--quiet", "-o", tmp_path / "a.spmd")
+    assert "the new value of average is copied" in said
+    assert "all iterations of the loop are planned: 'plan.program' op" in said
+
+
 def test_ir_of_single_iterations_is_that_of_all(net: tuple[Path, Path], tmp_path: Path) -> None:
     """Who looks at what passes make of an iteration sees all of them."""
     dumps = []
