@@ -17,8 +17,8 @@
 // CHECK:           math.sqrt
 // CHECK:         %[[DN:.*]] = kernel.gemm
 // CHECK-NEXT:    %[[B:.*]]:3 = kernel.cluster dims [32, 2, 16] parallel 1
-// CHECK:             at (d0, d1, d2) -> (d0 * 2 + d1) : tensor<64x1xf32>
 // CHECK:             = %[[DN]] at (d0, d1, d2) -> (d0 * 32 + d1 * 16 + d2)
+// CHECK:             at (d0, d1, d2) -> (d0 * 2 + d1) : tensor<64x1xf32>
 // CHECK:           kernel.reduce <add> %{{.*}} over [2] : f32
 // CHECK:           kernel.reduce <add> %{{.*}} over [2] : f32
 // CHECK:           kernel.reduce <add> %{{.*}} over [1] : f32
