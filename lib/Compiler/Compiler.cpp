@@ -66,6 +66,7 @@ class Compiler {
 public:
   Compiler(const CompilerOptions &options, const CompilerListener &listener, MLIRContext &context)
       : options(options), listener(listener), context(context) {}
+  Compiler(const CompilerOptions &options, CompilerListener &&listener, MLIRContext &context) = delete;
 
   StatusCode run();
 
@@ -335,7 +336,8 @@ LogicalResult Compiler::compileFewIterations(std::optional<Phase> &reached, Timi
   bool isInKernels = false;
   {
     // The program of one iteration more, beside this one; nobody is told of it.
-    Compiler more(options, CompilerListener(), context);
+    CompilerListener nobody;
+    Compiler more(options, nobody, context);
     more.said = &unused;
     LogicalResult areMoreCompiled = failure();
     auto isHere = [thread = std::this_thread::get_id()] { return std::this_thread::get_id() == thread; };

@@ -99,6 +99,67 @@ def test_ranks_have_the_whole_batch_s_numbers(ranks: int) -> None:
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
 
 
+def test_numbers_of_numbers_have_python_s_bits() -> None:
+    def step(model, optimizer, xs, ys):
+        values = []
+        for x, y in zip(xs, ys):
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            values.append(loss.item())
+        optimizer.step()
+        optimizer.zero_grad()
+        a, b, c = values
+        return values, [a * b - c / 3, (a + 1e16) - 1e16, 1 / (a - b * 0.1), sum(values) / 3, -a * (b + c), abs(a - 7) + 2]
+
+    model = nn.Linear(5, 3)
+    (a, b, c), found = spmd.compile(step, ranks=1)(model, torch.optim.SGD(model.parameters(), lr=0.1), *batches(3))
+    assert found == [a * b - c / 3, (a + 1e16) - 1e16, 1 / (a - b * 0.1), sum([a, b, c]) / 3, -a * (b + c), abs(a - 7) + 2]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_a_number_is_what_its_tensor_was(dtype: torch.dtype) -> None:
+    """Also where that is written to later."""
+    def step(model, optimizer, x, y):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        kept = loss.detach().to(dtype)
+        value = kept.item()
+        kept.mul_(2)
+        return value, kept.float()
+
+    model = nn.Linear(5, 3)
+    value, doubled = spmd.compile(step, ranks=1)(model, torch.optim.SGD(model.parameters(), lr=0.1), *(b[0] for b in batches(3)))
+    assert torch.tensor(value * 2).float() == doubled and torch.tensor(value).to(dtype).item() == value
+
+
+def test_a_whole_number_that_is_too_big() -> None:
+    def step(model, optimizer, x, y):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return y.sum().item() * 2**62
+
+    model = nn.Linear(5, 3)
+    with pytest.raises(spmd.CaptureError, match="(?s)have 64 bits.*test_python_numbers.py.*compute with float"):
+        spmd.compile(step, ranks=1)(model, torch.optim.SGD(model.parameters(), lr=0.1), *(b[0] for b in batches(0)))
+
+
+def test_the_loss_is_the_one_that_is_trained() -> None:
+    def step(model, optimizer, x, y):
+        out = model(x)
+        loss = F.cross_entropy(out, y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return out.detach().norm().item(), loss.item()
+
+    model = nn.Linear(5, 3)
+    package = spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), *(b[0] for b in batches(3)))
+    assert [output["kind"] for output in package.step["outputs"]] == ["output", "loss"]
+
+
 @pytest.mark.parametrize("compute", [lambda value: value ** 0.5, lambda value: value // 2, lambda value: value % 2])
 def test_other_arithmetic_is_an_error(compute: Callable) -> None:
     def step(model, optimizer, x, y):

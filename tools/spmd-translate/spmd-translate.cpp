@@ -78,7 +78,7 @@ static void printSchemas(MLIRContext &context, llvm::raw_ostream &os) {
 static LogicalResult writePlan(const std::string &path, bool manifest, MLIRContext &context, llvm::raw_ostream &os) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, &context);
   spmd::plan::ProgramOp program = module ? spmd::getProgram(*module) : spmd::plan::ProgramOp();
-  if (!program)
+  if (!program || failed(spmd::checkIterations(program)))
     return failure();
   FailureOr<spmd::runtime::Plan> plan = spmd::translatePlan(program);
   if (failed(plan))

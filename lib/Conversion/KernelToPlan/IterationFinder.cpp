@@ -128,12 +128,13 @@ std::optional<IterationFinder::Range> IterationFinder::findIteration(int64_t mor
       return fail("a value follows two");
   }
   for (unsigned i = last; i < items.size(); ++i)
-    for (Value value : items[i].touched) {
+    for (auto [at, value] : llvm::enumerate(items[i].touched)) {
       const Place &place = find(value);
       if (own.contains(value) && place.item < before)
         return fail("a value of an earlier iteration is read");
       // What all iterations read is fed to none, though it may be in a list.
-      if (place.list >= 0 && !shared.contains(value) && place.number + more >= fedCounts[place.list])
+      bool isSame = i < range->end ? items[i - range->period].touched[at] == value : shared.contains(value);
+      if (place.list >= 0 && !isSame && place.number + more >= fedCounts[place.list])
         return fail("the loop is fed less often");
     }
   return range;

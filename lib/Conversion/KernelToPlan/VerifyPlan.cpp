@@ -40,6 +40,8 @@ static void report(plan::ProgramOp program, const runtime::Status &status) {
 
 LogicalResult VerifyPlanPass::runOnPlan(plan::ProgramOp program, const runtime::Plan &translated,
                                         const runtime::Manifest &described) {
+  if (failed(checkIterations(program)))
+    return failure();
   FailureOr<std::string> kernels = kernel::getKernelTable(getOperation());
   if (failed(kernels))
     return failure();

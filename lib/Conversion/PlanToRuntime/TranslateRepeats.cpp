@@ -2,9 +2,24 @@
 
 #include "TranslateRepeats.h"
 #include "dialects/Spmd/Iterations.h"
+#include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 
 using namespace mlir;
 using namespace spmd;
+
+LogicalResult spmd::checkIterations(plan::ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
+  std::optional<FewIterations> iterations = module ? FewIterations::of(module) : std::nullopt;
+  if (!iterations || iterations->missing() <= 0)
+    return success();
+  if (program.getIterationAttr() && llvm::all_of(module.getOps<plan::DataflowOp>(), [](plan::DataflowOp dataflow) {
+        return static_cast<bool>(dataflow.getIterationAttr());
+      }))
+    return success();
+  return program.emitOpError(
+      "has a few iterations of a loop only; spmd-mark-iteration finds the one that stands for the "
+      "others");
+}
 
 FailureOr<std::optional<runtime::Repeats>> spmd::translateRepeats(Operation *op, DenseI64ArrayAttr iteration,
                                                                   const llvm::StringMap<int32_t> &inputs) {

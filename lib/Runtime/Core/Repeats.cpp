@@ -20,10 +20,18 @@ Status spmd::runtime::checkRepeats(const Repeats &repeats, int64_t size) {
                 std::to_string(repeats.end));
   if (repeats.begin < repeats.period())
     return fail("there is no iteration before the one from " + std::to_string(repeats.begin) + " on");
-  int64_t most = std::min(kMaxLeftOut, (kMaxUnrolledItems - size) / repeats.period());
+  int64_t most = std::clamp((kMaxUnrolledItems - size) / repeats.period(), int64_t(0), kMaxLeftOut);
   if (repeats.more < 1 || repeats.more > most)
     return fail("expected 1 to " + std::to_string(most) + " further iterations, found " + std::to_string(repeats.more));
   return FedNumbers(repeats).areDistinct() ? Status::success() : fail("something is fed in two places");
+}
+
+Status spmd::runtime::checkParts(const Repeats &repeats, size_t parts) {
+  if (static_cast<int64_t>(parts) <= kMaxUnrolledParts / repeats.more)
+    return Status::success();
+  return Status::badInput("repeats: " + std::to_string(repeats.more) + " further iterations hold " +
+                          std::to_string(parts) + " references or operands each, and all may hold " +
+                          std::to_string(kMaxUnrolledParts));
 }
 
 FedNumbers::FedNumbers(const Repeats &repeats) : repeats(repeats) {

@@ -27,8 +27,9 @@ private:
   /// What the iteration `by` later has instead of `buffer`; -1 if it is fed nothing.
   int32_t later(int32_t buffer, int64_t by);
   int32_t addLater(int32_t buffer);
-  /// Moves a command `by` iterations on.
-  Status move(size_t id, Command &command, int64_t by);
+  /// Moves a command `by` iterations on, but for the references that `isSame` says.
+  template <typename IsSame>
+  Status move(size_t id, Command &command, int64_t by, IsSame isSame);
   /// Whether a command is in one of the two iterations, or behind them.
   bool isInLoop(int64_t id) const { return id >= repeats.begin - repeats.period(); }
 
@@ -123,10 +124,11 @@ int32_t PlanUnroller::later(int32_t buffer, int64_t by) {
   return buffer;
 }
 
-Status PlanUnroller::move(size_t id, Command &command, int64_t by) {
-  for (Ref &ref : command.refs) {
-    // What all iterations read is not fed, though it may be in a list.
-    if (isShared[static_cast<size_t>(ref.buffer)])
+template <typename IsSame>
+Status PlanUnroller::move(size_t id, Command &command, int64_t by, IsSame isSame) {
+  for (size_t i = 0; i < command.refs.size(); ++i) {
+    Ref &ref = command.refs[i];
+    if (isSame(i))
       continue;
     ref.buffer = later(ref.buffer, by);
     if (ref.buffer < 0)
@@ -148,6 +150,12 @@ Expected<Plan> PlanUnroller::unroll() {
     for (int32_t buffer : list)
       if (static_cast<size_t>(buffer) >= plan.buffers.size())
         return Status::badInput("repeats: there is no buffer " + std::to_string(buffer));
+  size_t parts = 0;
+  for (int64_t id = repeats.begin; id < repeats.end; ++id)
+    parts += plan.commands[static_cast<size_t>(id)].refs.size() +
+             plan.commands[static_cast<size_t>(id)].location.size() / 64;
+  if (Status status = checkParts(repeats, parts); !status.ok())
+    return status;
   if (Status status = compare(); !status.ok())
     return status;
   auto begin = static_cast<size_t>(repeats.begin), end = static_cast<size_t>(repeats.end);
@@ -156,14 +164,21 @@ Expected<Plan> PlanUnroller::unroll() {
                               std::make_move_iterator(plan.commands.end()));
   plan.commands.resize(end);
   plan.commands.reserve(end + added + behind.size());
-  // In program order, so that new buffers have their numbers by the first command that has them.
+  // In program order, so that new buffers have their numbers by the first command that has them. What a command has in
+  // both iterations it has in all, whatever else its buffer is fed for.
+  size_t period = end - begin;
   for (size_t id = end; id < end + added; ++id) {
-    plan.commands.push_back(plan.commands[id - (end - begin)]);
-    if (Status status = move(id, plan.commands.back(), 1); !status.ok())
+    plan.commands.push_back(plan.commands[id - period]);
+    size_t known = begin + (id - end) % period;
+    auto isSame = [&](size_t ref) {
+      return plan.commands[known].refs[ref].buffer == plan.commands[known - period].refs[ref].buffer;
+    };
+    if (Status status = move(id, plan.commands.back(), 1, isSame); !status.ok())
       return status;
   }
   for (Command &command : behind) {
-    if (Status status = move(plan.commands.size(), command, repeats.more); !status.ok())
+    auto isSame = [&](size_t ref) { return isShared[static_cast<size_t>(command.refs[ref].buffer)]; };
+    if (Status status = move(plan.commands.size(), command, repeats.more, isSame); !status.ok())
       return status;
     plan.commands.push_back(std::move(command));
   }

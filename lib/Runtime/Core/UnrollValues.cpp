@@ -17,8 +17,9 @@ public:
 
 private:
   Status compare();
-  /// Moves an entry `by` iterations on.
-  Status move(ValueEntry &entry, int64_t by) const;
+  /// Moves an entry `by` iterations on, but for the operands that `isSame` says.
+  template <typename IsSame>
+  Status move(ValueEntry &entry, int64_t by, IsSame isSame) const;
 
   static Status fail(const ValueEntry &entry, const std::string &what) {
     return Status::badInput("repeats: " + entry.pointer + " " + what);
@@ -67,13 +68,17 @@ Status ValuesUnroller::compare() {
   return Status::success();
 }
 
-Status ValuesUnroller::move(ValueEntry &entry, int64_t by) const {
-  for (int32_t &value : entry.of) {
+template <typename IsSame>
+Status ValuesUnroller::move(ValueEntry &entry, int64_t by, IsSame isSame) const {
+  for (size_t i = 0; i < entry.of.size(); ++i) {
+    int32_t &value = entry.of[i];
+    if (isSame(i))
+      continue;
     if (value >= first) {
       if (value > INT32_MAX - by * perIteration)
         return fail(entry, "has an operand that is not defined");
       value += static_cast<int32_t>(by * perIteration);
-    } else if (fed.contains(value) && shared.count(value) == 0) {
+    } else if (fed.contains(value)) {
       value = fed.later(value, by);
       if (value < 0)
         return fail(entry, "is not fed so often");
@@ -85,6 +90,11 @@ Status ValuesUnroller::move(ValueEntry &entry, int64_t by) const {
 Expected<std::vector<ValueEntry>> ValuesUnroller::unroll() {
   if (Status status = checkRepeats(repeats, static_cast<int64_t>(entries.size())); !status.ok())
     return status;
+  size_t parts = 0;
+  for (int64_t i = repeats.begin; i < repeats.end; ++i)
+    parts += entries[static_cast<size_t>(i)].of.size() + entries[static_cast<size_t>(i)].bytes.size();
+  if (Status status = checkParts(repeats, parts); !status.ok())
+    return status;
   if (Status status = compare(); !status.ok())
     return status;
   auto end = static_cast<size_t>(repeats.end), period = static_cast<size_t>(repeats.period());
@@ -93,12 +103,15 @@ Expected<std::vector<ValueEntry>> ValuesUnroller::unroll() {
   all.reserve(entries.size() + added);
   for (size_t i = end; i < end + added; ++i) {
     all.push_back(all[i - period]);
-    if (Status status = move(all.back(), 1); !status.ok())
+    size_t known = end - period + (i - end) % period;
+    auto isSame = [&](size_t operand) { return all[known].of[operand] == all[known - period].of[operand]; };
+    if (Status status = move(all.back(), 1, isSame); !status.ok())
       return status;
   }
   for (size_t i = end; i < entries.size(); ++i) {
     all.push_back(entries[i]);
-    if (Status status = move(all.back(), repeats.more); !status.ok())
+    auto isSame = [&](size_t operand) { return shared.count(entries[i].of[operand]) != 0; };
+    if (Status status = move(all.back(), repeats.more, isSame); !status.ok())
       return status;
   }
   return all;

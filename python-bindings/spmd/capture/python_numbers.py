@@ -6,7 +6,6 @@ tensors is: iterations that add up losses are compared like all others (microbat
 meets PyTorch's symbol of a number that a graph has, as .item() gives of other tensors."""
 from __future__ import annotations
 
-import functools
 import operator
 from typing import Any, Callable
 
@@ -14,9 +13,12 @@ import torch
 from torch.fx import Graph, Node
 from torch.utils import _pytree as pytree
 
+from .errors import error_at
+
 _aten = torch.ops.aten
 _BINARY = {operator.add: _aten.add.Tensor, operator.sub: _aten.sub.Tensor, operator.mul: _aten.mul.Tensor,
            operator.truediv: _aten.div.Tensor}
+_MOST = 2**31  # of a whole number that others are computed with, so that counts stay far from 64 bits
 _UNARY = {operator.neg: _aten.neg.default, operator.abs: _aten.abs.default}
 
 
@@ -29,6 +31,8 @@ def name_numbers(graph: Graph) -> None:
             node.target, node.kwargs = _aten._to_copy.default, {"dtype": torch.float64}
         elif node.target in _UNARY:
             node.target = _UNARY[node.target]
+        elif node.target is operator.pos:
+            node.target = _aten.alias.default
         elif node.target in _BINARY:
             # True division of integers is one of floats.
             kind = float if isinstance(node.meta["val"], torch.SymFloat) else int
@@ -41,6 +45,10 @@ def _operand(node: Node, value: Any, kind: type) -> Node:
     dtype = torch.float64 if kind is float else torch.int64
     if isinstance(value, Node) and isinstance(value.meta["val"], torch.SymFloat) == (kind is float):
         return value
+    if kind is int and not isinstance(value, Node) and abs(value) > _MOST:
+        stamp = (node.meta.get("custom") or {}).get("spmd")
+        raise error_at(stamp.stack if stamp else (), f"whole numbers of a step have 64 bits, and one is computed with {value}",
+                       f"compute with float({value}), or with what the step returns")
     with node.graph.inserting_before(node):
         if isinstance(value, Node):
             made = node.graph.call_function(_aten._to_copy.default, (value,), {"dtype": dtype})
@@ -54,16 +62,18 @@ class Number(torch.SymFloat):
     """A number that a step computes; `tensor` is it, 0-dim and of f64."""
 
     def __init__(self, tensor: torch.Tensor):
-        self.tensor = tensor
+        self.tensor, self._symbol = tensor, None
 
-    @functools.cached_property
+    @property
     def node(self) -> Any:
         return self.symbol.node
 
-    @functools.cached_property
+    @property
     def symbol(self) -> torch.SymFloat:
         """PyTorch's symbol of it, which is a node of the graph from here on."""
-        return _aten._local_scalar_dense.default(self.tensor)
+        if self._symbol is None:
+            self._symbol = _aten._local_scalar_dense.default(self.tensor)
+        return self._symbol
 
     def __pos__(self) -> Number:
         return self

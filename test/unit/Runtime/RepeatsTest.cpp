@@ -139,6 +139,11 @@ TEST(Repeats, RefusesWhatIsNoLoop) {
   expectContains(change([](PlanFile &file) { file.repeats->more = 0; }), "further iterations, found 0");
   expectContains(change([](PlanFile &file) { file.repeats->more = 1 << 20; }), "further iterations, found 1048576");
   expectContains(change([](PlanFile &file) { file.repeats->more = 4; }), "command 18 is not fed so often");
+  expectContains(change([](PlanFile &file) {
+                   file.plan.commands[8].refs.resize(10000);
+                   file.repeats->more = 1000;
+                 }),
+                 "1000 further iterations hold 10002 references or operands each");
   expectContains(change([](PlanFile &file) { file.repeats->fed.clear(); }), "command 6 has other bytes");
   expectContains(change([](PlanFile &file) { file.repeats->fed.push_back({3}); }), "fed in two places");
   expectContains(change([](PlanFile &file) { file.repeats->fed[0][5] = 99; }), "there is no buffer 99");
@@ -180,6 +185,26 @@ TEST(Repeats, WhatAllIterationsReadIsFedToNone) {
   ASSERT_TRUE(plan) << plan.error().message;
   for (size_t i = 1; i < 6; ++i)
     EXPECT_EQ(plan->commands[3 * i].refs[0].buffer, kX + 2);
+}
+
+TEST(Repeats, WhatIsSharedHereMayBeFedThere) {
+  // All iterations read value 3, and are fed it in their turn.
+  ValueTable table = makeTable();
+  for (size_t i = 6; i < 9; ++i)
+    table.entries[i].of.push_back(3);
+  auto values = unroll(table);
+  ASSERT_TRUE(values) << values.error().message;
+  for (int32_t i = 1; i < 6; ++i)
+    EXPECT_EQ((*values)[static_cast<size_t>(6 + i)].of, (std::vector<int32_t>{i, 5 + i, 3}));
+  PlanFile file = makeLoop();
+  for (size_t i = 2; i < 9; i += 3)
+    file.plan.commands[i].refs.push_back({kX + 3, 0, {}, 64, Access::Read});
+  Expected<Plan> plan = unroll(std::move(file));
+  ASSERT_TRUE(plan) << plan.error().message;
+  for (int32_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(plan->commands[static_cast<size_t>(3 * i)].refs[0].buffer, kX + i);
+    EXPECT_EQ(plan->commands[static_cast<size_t>(3 * i + 2)].refs[2].buffer, kX + 3);
+  }
 }
 
 TEST(Repeats, RefusesATableThatIsNoLoop) {

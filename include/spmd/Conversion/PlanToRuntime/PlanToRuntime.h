@@ -38,6 +38,10 @@ mlir::FailureOr<runtime::PlanFile> translatePlanFile(plan::ProgramOp program);
 /// The same with all iterations.
 mlir::FailureOr<runtime::Plan> translatePlan(plan::ProgramOp program);
 
+/// Whether all iterations of a loop are in `program` and its plan.dataflow, or one of them stands for those that are
+/// not: a plan of a few, with the values of a few, would pass the certificate. Emits an error if not.
+llvm::LogicalResult checkIterations(plan::ProgramOp program);
+
 /// What `module` says of `program`, which has become `plan`, and of its kernels; what a run needs beside its arenas is
 /// the target's to say (Target::findOutsideArena), and the hash of the plan's file is for who writes it. Fails as
 /// translatePlan does.

@@ -35,8 +35,13 @@ constexpr int64_t kMaxUnrolledItems = int64_t(1) << 20;
 /// compares the accesses to what all of them share with each other.
 constexpr int64_t kMaxLeftOut = int64_t(1) << 12;
 
+/// As much as all iterations that are put in may hold: references, operands and sizes, and 64 bytes of texts each.
+constexpr int64_t kMaxUnrolledParts = int64_t(1) << 23;
+
 /// Whether `repeats` can be of a list of `size` items.
 Status checkRepeats(const Repeats &repeats, int64_t size);
+/// Whether an iteration that holds `parts` may be put in so often.
+Status checkParts(const Repeats &repeats, size_t parts);
 
 /// Of numbers that iterations are fed, the one that another iteration has.
 class FedNumbers {
