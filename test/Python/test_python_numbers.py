@@ -45,7 +45,7 @@ def test_numbers_are_those_of_eager() -> None:
     found = trained(spmd.compile(count, ranks=1), model)
     assert [{key: type(value) for key, value in each.items()} for each in found] == \
         [{key: type(value) for key, value in each.items()} for each in expected]
-    # Of one loss the arithmetic has no rounding of its own.
+    # The losses are rounded otherwise than eager's; what is computed with them is compared bit by bit below.
     for ours, theirs in zip(found, expected):
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-6)
     assert all(type(each["correct"]) is int for each in found)

@@ -87,13 +87,13 @@ private:
 
 PlacedTogether::PlacedTogether(plan::ProgramOp program, const ProgramLiveness &liveness)
     : requests(liveness.getRequests()), conflicts(liveness.findConflicts()) {
+  // Each by itself, unless iterations are found.
   classes.grow(requests.size());
-  std::string why;
-  std::optional<FoundIteration> iteration;
-  if (program->getParentOfType<ModuleOp>()->hasAttr(kIterationsAttr))
-    iteration = findIteration(program, why);
   classes.compress();
-  if (iteration)
+  if (!program->getParentOfType<ModuleOp>()->hasAttr(kIterationsAttr))
+    return;
+  std::string unused; // spmd-mark-iteration says why there are none
+  if (std::optional<FoundIteration> iteration = findIteration(program, unused))
     join(*iteration, liveness);
 }
 

@@ -74,11 +74,11 @@ IterationRepeater::IterationRepeater(func::FuncOp step) : step(step) {
   if (!iterations)
     return;
   llvm::StringMap<Value> batch;
-  for (BlockArgument argument : step.getArguments())
+  for (BlockArgument argument : step.getArguments()) {
+    finder.addOutside(numberOf(argument));
     if (auto role = dyn_cast_or_null<BatchAttr>(getArgRole(step, argument.getArgNumber())))
       batch[role.getName()] = argument;
-  for (BlockArgument argument : step.getArguments())
-    finder.addOutside(numberOf(argument));
+  }
   for (auto list : iterations->fed.getAsRange<ArrayAttr>()) {
     SmallVector<Value> &values = lists.emplace_back();
     for (auto [number, name] : llvm::enumerate(list))
