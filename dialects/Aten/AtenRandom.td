@@ -6,7 +6,7 @@
 include "dialects/Aten/AtenBase.td"
 
 // Everything random is made of this by arithmetic: dropout, bernoulli, rand,
-// randn (python-bindings/spmd/capture/draws.py).
+// randn (python-bindings/spmd/capture/ops/draws.py).
 def Aten_PhiloxUniformOp
     : Aten_PointwiseOp<"philox_uniform",
                        "spmd::philox_uniform(Tensor seed, Tensor step, Tensor index, int stream, int word=0) -> Tensor",

@@ -6,7 +6,7 @@
 include "dialects/Aten/AtenBase.td"
 
 // Functional collectives that a step with view=local calls itself
-// (python-bindings/spmd/capture/collectives.py): the captured step is one
+// (python-bindings/spmd/capture/ops/collectives.py): the captured step is one
 // rank's, and these are what it gets from the others. Partition makes
 // collectives of them. `kind` is sum, avg, max or min; `ranks` how many there
 // are.

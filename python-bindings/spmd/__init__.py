@@ -11,13 +11,13 @@ from .torch_versions import REQUIREMENT
 
 __version__ = "0.1.0"
 
-_LAZY = {"capture": ".capture", "checkpoint": ".checkpoint", "CaptureError": ".capture.errors", "StepPackage": ".capture.package",
-         "register_decomposition": ".capture.custom_ops", "register_kernel": ".capture.custom_ops", "anchor": ".capture.anchors", "compile": ".compiled", "CompiledStep": ".compiled", "DataParallel": ".parallel_mode", "NonFiniteError": ".compiled",
+_LAZY = {"capture": ".capture", "checkpoint": ".state.checkpoint", "CaptureError": ".capture.errors", "StepPackage": ".capture.write.package",
+         "register_decomposition": ".capture.ops.custom_ops", "register_kernel": ".capture.ops.custom_ops", "anchor": ".capture.ops.anchors", "compile": ".training.compiled", "CompiledStep": ".training.compiled", "DataParallel": ".compat.parallel_mode", "NonFiniteError": ".training.compiled",
          "CompileError": ".compiler",
-         "Remark": ".remarks", "Override": ".overrides", "PassError": ".passes", "Program": ".program", "CompilerWarning": ".remarks", "StateLostError": ".livestate",
+         "Remark": ".remarks", "Override": ".compat.overrides", "PassError": ".passes", "Program": ".program", "CompilerWarning": ".remarks", "StateLostError": ".training.live_state",
          "MemoryBudgetError": ".planning",
          "shard_units": ".units", "fully_shard": ".units", "enable_wrap": ".units", "wrap": ".units",
-         "load": ".runtime", "Trainer": ".runtime", "RunError": ".runtime", "Shard": ".runtime", "ToolError": ".tools"}
+         "load": ".run.runtime", "Trainer": ".run.runtime", "RunError": ".run.runtime", "Shard": ".run.runtime", "ToolError": ".tools"}
 
 
 def __getattr__(name: str) -> Any:

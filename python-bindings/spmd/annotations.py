@@ -12,7 +12,7 @@ from torch import nn
 
 from .meshes import mesh_sizes
 from .precision import Precision
-from .unitoptions import encode_options, precision_of
+from .unit_options import encode_options, precision_of
 
 _ATTRIBUTE = "_spmd_unit"  # in the module's __dict__, so that a copy of the model keeps it
 _order = itertools.count()

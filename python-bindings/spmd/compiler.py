@@ -18,7 +18,7 @@ from .remarks import CompilerWarning, remark
 from .tools import ToolError, find_runtime, find_tool
 
 if TYPE_CHECKING:
-    from .capture.package import StepPackage
+    from .capture.write.package import StepPackage
 
 
 class CompileError(RuntimeError):

@@ -14,7 +14,7 @@ from .tools import find_tool
 from .units.choice import policy_words
 
 if TYPE_CHECKING:
-    from .capture.package import StepPackage
+    from .capture.write.package import StepPackage
 
 
 @dataclasses.dataclass(frozen=True)

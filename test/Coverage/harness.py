@@ -28,7 +28,7 @@ from safetensors.torch import load_file, save_file
 
 import spmd
 from samples import Op, Sample
-from spmd.capture.draws import Draws
+from spmd.capture.ops.draws import Draws
 
 COLUMNS = ("import", "shard rule", "interpreter", "host")
 YES, NO_RULE, NOT_REACHED = "yes", "replicated", "–"

@@ -1,4 +1,4 @@
-"""Random numbers: eager PyTorch draws here what a compiled step draws (spmd.capture.draws)."""
+"""Random numbers: eager PyTorch draws here what a compiled step draws (spmd.capture.ops.draws)."""
 import torch
 import torch.nn.functional as F
 from samples import by_hand, real, sample

@@ -5,7 +5,7 @@ import copy
 import json
 from typing import Any, Callable, Iterator
 
-from spmd.capture.iterations import Traced
+from spmd.capture.loops.iterations import Traced
 
 Step = dict[str, Any]
 

@@ -121,7 +121,7 @@ CASES = [Case(optimizer, implementation, options) for optimizer, table in OPTION
 
 def document() -> str:
     """The text of docs/optimizers.md."""
-    from spmd.capture.optimizer_state import UNSUPPORTED
+    from spmd.capture.optimizer.optimizer_state import UNSUPPORTED
     lines = [
         "# Optimizers", "",
         "What of `torch.optim` is captured, partitioned and run, from a cold start and from existing state. The table "

@@ -13,12 +13,12 @@ from safetensors.torch import load_file
 from step_interpreter import StepInterpreter
 
 import spmd
-import spmd.make_program
+import spmd.training.make_program
 from spmd import native
 
 
 class InterpretingTrainer:
-    """The interface of spmd.runtime.Trainer over a step package."""
+    """The interface of spmd.run.runtime.Trainer over a step package."""
 
     def __init__(self, artifact: Path, *, weights: Path, shares: InterpretingTrainer | None = None, **unused: object):
         self.arena_bytes = 0
@@ -104,6 +104,6 @@ shutil.copytree(step, out)
     script.chmod(0o755)
     monkeypatch.setenv("SPMD_COMPILE", str(script))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(spmd.make_program, "Trainer", InterpretingTrainer)
+    monkeypatch.setattr(spmd.training.make_program, "Trainer", InterpretingTrainer)
     log.touch()
     return log

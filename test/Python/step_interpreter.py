@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import spmd.capture.composites  # registers spmd::sdpa  # noqa: F401
-import spmd.capture.draws  # registers spmd::philox_uniform  # noqa: F401
+import spmd.capture.ops.composites  # registers spmd::sdpa  # noqa: F401
+import spmd.capture.ops.draws  # registers spmd::philox_uniform  # noqa: F401
 import torch
 from iterations import unroll
 

@@ -92,7 +92,7 @@ def gradients(model):
 def train(step, flags, model, optimizer, count, reads=True):
     losses, seen = [], []
     for number, (x, y) in enumerate(batches(count)):
-        if number == count - 3 and isinstance(step, spmd.compiled.CompiledStep):
+        if number == count - 3 and isinstance(step, spmd.training.compiled.CompiledStep):
             for program in step._programs:
                 getattr(program.trainer, "log", []).clear()
         loss = step(model, optimizer, x, y, *flags(number))

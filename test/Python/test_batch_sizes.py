@@ -10,7 +10,7 @@ import spmd
 import torch
 from batch_size_cases import CASES, DIMS, LARGEST, train_step_of
 from safetensors.torch import load_file, save_file
-from spmd.capture.batch_sizes import with_rows
+from spmd.capture.write.batch_sizes import with_rows
 from spmd.capture.call import StepCall
 from step_check import run, tool
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from safetensors import safe_open
 from safetensors.torch import load_file
-from spmd.capture.draws import Draws
+from spmd.capture.ops.draws import Draws
 from step_interpreter import StepInterpreter
 from torch import nn
 from torch.utils.checkpoint import checkpoint

@@ -457,7 +457,7 @@ def test_two_optimizers_of_one_parameter() -> None:
 
 def test_what_closures_hold_is_part_of_a_program() -> None:
     """A graph holds their numbers as constants: another value is another graph. Tensors are read at every call."""
-    from spmd.capture.baked_values import baked_values, changed
+    from spmd.capture.world.captured_constants import baked_values, changed
     from spmd.capture.call import StepCall
     example = mlp.setup()
     scale, weights = 1.0, torch.ones(6)
@@ -538,7 +538,7 @@ def scale():
 
 def test_what_objects_and_modules_hold_is_part_of_a_program() -> None:
     """Each number that the code reads, and none that it does not, whatever it is called."""
-    from spmd.capture.baked_values import baked_values, changed
+    from spmd.capture.world.captured_constants import baked_values, changed
     model, owner = Scaled(), Weighted()
     baked = baked_values(owner.step, model)
     assert changed(baked) is None

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-import spmd.capture.composites  # registers spmd::rms_norm  # noqa: F401
-import spmd.capture.draws  # registers spmd::philox_uniform  # noqa: F401
+import spmd.capture.ops.composites  # registers spmd::rms_norm  # noqa: F401
+import spmd.capture.ops.draws  # registers spmd::philox_uniform  # noqa: F401
 import torch
 from safetensors.torch import load_file, save_file
 

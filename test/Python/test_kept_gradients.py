@@ -20,7 +20,7 @@ from torch import nn
 from torch.distributed.fsdp import MixedPrecision
 
 import spmd
-from spmd.capture.kept_gradients import kept_gradients
+from spmd.capture.optimizer.kept_gradients import kept_gradients
 from spmd.precision import Precision
 
 KEEP = MixedPrecision(param_dtype=torch.bfloat16, keep_low_precision_grads=True)

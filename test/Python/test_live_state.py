@@ -502,8 +502,8 @@ def test_state_that_was_loaded_before_reset_is_kept(pair, monkeypatch) -> None:
 def test_a_call_walks_once_over_the_optimizers_states(pair, monkeypatch) -> None:
     """Whether they were replaced is asked, and what was is taken: both of one walk, also of other programs."""
     asked = []
-    find = spmd.capture.optimizers.Optimizers.state_of
-    monkeypatch.setattr(spmd.capture.optimizers.Optimizers, "state_of",
+    find = spmd.capture.optimizer.optimizers.Optimizers.state_of
+    monkeypatch.setattr(spmd.capture.optimizer.optimizers.Optimizers, "state_of",
                         lambda self, parameter: asked.append(parameter) or find(self, parameter))
     parameters = list(pair.model.parameters())
     for replaces in (False, True, False):

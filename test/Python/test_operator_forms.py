@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 
 import spmd
-from spmd.capture.operator_forms import OperatorForms
+from spmd.capture.observe.operator_forms import OperatorForms
 
 from iterations import trace_each
 

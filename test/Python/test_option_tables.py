@@ -12,7 +12,7 @@ import torch
 from torch.distributed.fsdp import FSDPModule, MixedPrecision, MixedPrecisionPolicy, ShardingStrategy
 
 import spmd
-from spmd.unitoptions import MODES
+from spmd.unit_options import MODES
 
 ROOT = Path(__file__).parent.parent.parent
 TABLES = [("shard-units.md", "| placement | of a parameter |", 4), ("shard-units.md", "| option | values |", 5),

@@ -12,7 +12,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
-from spmd.capture.draws import Draws
+from spmd.capture.ops.draws import Draws
 from spmd.compiler import compile_package
 from spmd.tools import find_tool
 from torch import nn

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import spmd
-from spmd.capture.triangular import solve_triangular
+from spmd.capture.ops.triangular import solve_triangular
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 13, 64])

@@ -13,28 +13,28 @@ from typing import Any, Callable, Collection, Literal, Sequence
 
 import torch
 
-from ..away import fetch
 from ..models import tensor_names
+from ..offloaded import fetch
 from ..precision import Precision
 from ..torch_versions import why_not
-from .baked_values import baked_values, changed
-from .batch_sizes import capture_sizes, sizes_of
-from .build import build_package
 from .call import StepCall
-from .code_names import users_hooks
 from .errors import CaptureError, error_at
-from .gradients import fetch_gradients
-from .held import whole
-from .optimizer_state import first_step_differs
-from .package import StepPackage
-from .quick import quickly
-from .reached import CompiledFunction
-from .reference import record_reference
-from .scheduled import Scheduled
-from .settings import check_unread
-from .taken import OtherTaken
+from .model.wrapped import check_not_wrapped
+from .observe.quick import quickly
+from .optimizer.gradients import fetch_gradients
+from .optimizer.optimizer_state import first_step_differs
+from .optimizer.scheduled import Scheduled
 from .trace import trace, trace_first_step
-from .wrapped import check_not_wrapped
+from .world.captured_constants import baked_values, changed
+from .world.closure_objects import CompiledFunction
+from .world.code_names import users_hooks
+from .world.held import whole
+from .world.iterators import OtherTaken
+from .world.settings import check_unread
+from .write.batch_sizes import capture_sizes, sizes_of
+from .write.build import build_package
+from .write.package import StepPackage
+from .write.reference import record_reference
 
 
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,

@@ -19,7 +19,8 @@ from typing import Any, Callable
 
 import torch
 
-from . import CaptureError, capture, exported_file
+from . import CaptureError, capture
+from .model import exported_file
 
 _REQUIRED = ("train_step", "model", "optimizer")
 _OPTIONS = ("batch_dims", "reference", "reference_state", "reference_schedule", "reference_ranks", "reference_gradient_divide_factor",

@@ -10,16 +10,16 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ..precision import Precision
-from .casts import computing_in
 from .errors import CaptureError
-from .exported import exported_module, is_exported, without_aliases
-from .code_names import closure_numbers, users_hooks
-from .kept_gradients import keeping_gradients
-from .masters import stepping_masters, wanted_masters
-from .optimizers import Optimizers
-from .parts import Part, find_model, find_optimizers
-from .taken import find_takings, like, with_taken
-from .torch_compiled import original
+from .model.casts import computing_in
+from .model.exported import exported_module, is_exported, without_aliases
+from .model.parts import Part, find_model, find_optimizers
+from .model.torch_compiled import original
+from .optimizer.kept_gradients import keeping_gradients
+from .optimizer.masters import stepping_masters, wanted_masters
+from .optimizer.optimizers import Optimizers
+from .world.code_names import closure_numbers, users_hooks
+from .world.iterators import find_takings, like, with_taken
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
 
@@ -33,7 +33,7 @@ class StepCall:
     "batch.mask", "pair.0") and values. Anything else is a Python value and stays as it is.
 
     `last` is an earlier call of the step: what that has found outside of the arguments is read where it was. Iterators
-    among the arguments give nothing until taking() says how much (taken.py); `left` is what was taken too much of which.
+    among the arguments give nothing until taking() says how much (iterators.py); `left` is what was taken too much of which.
     `precision`: in which the model computes, where its own code says nothing else.
     """
 

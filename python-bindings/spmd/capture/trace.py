@@ -13,54 +13,54 @@ import torch.fx.traceback as fx_traceback
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils import _pytree as pytree
 
-from ..away import fetch_tensors
 from ..models import DTYPES, tensor_names
+from ..offloaded import fetch_tensors
 from ..remarks import remark
 from ..torch_versions import make_fx_options
-from . import custom_ops
-from .adafactor import traceable_adafactor
-from .asked_values import Asked
-from .autocast import only_autocast_of_the_traced_device
 from .call import StepCall
-from .chosen_rows import ChosenRows
-from .code_names import users_hooks
-from .checkpoint import inline_checkpoints
-from .complex_numbers import ComplexNumbers, reach_pairs
-from .composites import one_op_composites
-from .data_assignments import DataAssignments
-from .draws import Draws
-from .device_meshes import meshes_outside
 from .errors import CaptureError, explain
-from .fakes import FakeStep, Input, ReplacedGradient
-from .function_caches import forgetting_fakes
-from .gradients import Gradients, first_use, has_values, names_of
-from .grown_lists import Grown
-from .held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
-from .iterations import Repeat, of_iteration
-from .lazy_rows import Check, refuse_rows, with_tensors
-from .left_values import Left
-from .loss_scaling import traceable_scalers
-from .meta_kernels import meta_kernels
-from .module_casts import followed_module_casts
-from .no_sync import tell_if_within, told_of_no_sync
-from .normalize import check_pure, is_view_of_any, provenance
-from .operator_forms import OperatorForms
-from .optimizer_numbers import OptimizerNumbers, check_numbers
-from .optimizer_state import traceable_step
-from .provenance import ProvenanceMode, user_stack
-from .python_numbers import Number, symbol_of
-from .reached import Place, Reached
-from .scheduled import Scheduled
-from .segments import Segments
-from .seeds import SeededGenerators
-from .settings import Setting
-from .side_effects import SideEffects, warn_of_output_and_clocks
-from .stand_ins import CannotRepeat
-from .result import wrap
-from .sync_batch_norm import sync_batch_norms
-from .taken import check_taken, check_taken_so_far, has_ended
-from .torch_compiled import traced_through
-from .value_checks import no_value_checks
+from .loops.iterations import Repeat, of_iteration
+from .loops.placeholders import CannotRepeat
+from .model.activation_checkpoint import inline_checkpoints
+from .model.autocast import only_autocast_of_the_traced_device
+from .model.data_assignments import DataAssignments
+from .model.fakes import FakeStep, Input, ReplacedGradient
+from .model.module_casts import followed_module_casts
+from .model.torch_compiled import traced_through
+from .observe.op_recorder import ProvenanceMode, user_stack
+from .observe.operator_forms import OperatorForms
+from .ops import custom_ops
+from .ops.complex_numbers import ComplexNumbers, reach_pairs
+from .ops.composites import one_op_composites
+from .ops.draws import Draws
+from .ops.meta_kernels import meta_kernels
+from .ops.sync_batch_norm import sync_batch_norms
+from .optimizer.adafactor import traceable_adafactor
+from .optimizer.gradients import Gradients, first_use, has_values, names_of
+from .optimizer.loss_scaling import traceable_scalers
+from .optimizer.optimizer_numbers import OptimizerNumbers, check_numbers
+from .optimizer.optimizer_state import traceable_step
+from .optimizer.scheduled import Scheduled
+from .values.chosen_rows import ChosenRows
+from .values.lazy_rows import Check, refuse_rows, with_tensors
+from .values.python_numbers import Number, symbol_of
+from .values.segments import Segments
+from .values.value_checks import no_value_checks
+from .values.value_guards import Asked
+from .world.closure_objects import Place, Reached
+from .world.code_names import users_hooks
+from .world.device_meshes import meshes_outside
+from .world.function_caches import forgetting_fakes
+from .world.grown_lists import Grown
+from .world.held import Held, candidates, name_tensors, named_modules, no_gradients_outside, whole
+from .world.iterators import check_taken, check_taken_so_far, has_ended
+from .world.leaked_values import Left
+from .world.no_sync import tell_if_within, told_of_no_sync
+from .world.seeds import SeededGenerators
+from .world.settings import Setting
+from .world.side_effects import SideEffects, warn_of_output_and_clocks
+from .write.normalize import check_pure, is_view_of_any, provenance
+from .write.result import wrap
 
 _SMALL = 64  # elements of a buffer that a call reads before it begins
 
@@ -73,7 +73,7 @@ class Trace:
     """A traced step. `inputs` are the graph's placeholders in order, then its constants, each with its nodes.
 
     `result` is the step's return value with an Output in the place of each tensor that has elements, and an Empty in
-    the place of each that has none; `left` are the outputs that the step leaves behind (left_values.py), and `written`
+    the place of each that has none; `left` are the outputs that the step leaves behind (leaked_values.py), and `written`
     those that it leaves in tensors of its batch, which a captured step does in no other's. `held`: what the step reaches
     without an argument.
     """

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterator
 import torch
 from pytorch_lightning import LightningModule
 
-from ..compiled import CompiledStep, compile
+from ..training.compiled import CompiledStep, compile
 from .optimizers import SteppedOptimizer
 
 

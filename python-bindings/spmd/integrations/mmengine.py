@@ -15,7 +15,7 @@ from mmengine.logging import HistoryBuffer
 from mmengine.optim import OptimWrapper
 from mmengine.registry import FUNCTIONS, STRATEGIES
 
-from ..compiled import CompiledStep, compile
+from ..training.compiled import CompiledStep, compile
 
 _KINDS = {"full": "full", "local": "sharded", "FULL_STATE_DICT": "full", "LOCAL_STATE_DICT": "sharded",
           "SHARDED_STATE_DICT": "sharded"}

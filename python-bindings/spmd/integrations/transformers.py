@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from transformers import Trainer
 
-from ..compiled import CompiledStep, compile
+from ..training.compiled import CompiledStep, compile
 from .optimizers import SteppedOptimizer
 
 _PARTS = ("training_step", "create_optimizer", "_clip_grad_norm", "_get_grad_norm")

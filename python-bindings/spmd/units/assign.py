@@ -11,7 +11,7 @@ from torch import nn
 
 from ..annotations import annotations_of
 from ..meshes import mesh_text
-from ..unitoptions import encode_options, exempt_classes
+from ..unit_options import encode_options, exempt_classes
 from .describe import ModelDescription
 from .library import assign
 from .policy import PolicyRequest, classes_of

@@ -8,7 +8,7 @@ from typing import Any, Callable
 import torch
 from torch.distributed.fsdp import wrap as fsdp
 
-from ..unitoptions import encode_options
+from ..unit_options import encode_options
 from .describe import ModelDescription
 
 

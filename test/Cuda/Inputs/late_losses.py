@@ -20,7 +20,7 @@ target, how, ranks, *options = sys.argv[1:]
 ranks, rank, world = int(ranks), int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
 if how == "device":
     import numpy as np
-    from spmd.runtime import Trainer
+    from spmd.run.runtime import Trainer
     from standin_tensors import Device, Tensor
     device, copy_there, copied = Device(), Trainer.copy_output, []
 

@@ -13,9 +13,9 @@ from typing import Any, Iterator
 import torch
 from torch.utils import _pytree as pytree
 
-from spmd.capture.draws import Draws
-from spmd.capture.reference import _whole_ops
-from spmd.capture.replicas import Replicas
+from spmd.capture.ops.draws import Draws
+from spmd.capture.write.reference import _whole_ops
+from spmd.capture.write.replicas import Replicas
 
 Trace = dict[str, torch.Tensor]
 Batch = tuple[torch.Tensor, ...]

@@ -3,15 +3,15 @@ import sys
 
 import numpy as np
 
-import spmd.runtime
+import spmd.run.runtime
 
 assert "torch" not in sys.modules
-with spmd.runtime.Trainer(sys.argv[1]) as trainer:
+with spmd.run.runtime.Trainer(sys.argv[1]) as trainer:
     print(trainer.ranks, "ranks")
     x, t = np.arange(14).reshape(7, 2) % 11, np.full((7, 3), 0.25, np.float32)
     try:
         trainer.step(np.zeros((8, 2), np.int64), t)
-    except spmd.runtime.RunError as error:
+    except spmd.run.runtime.RunError as error:
         print(error)
     first, prediction = trainer.run([x, t])
     for _ in range(10):

@@ -1,0 +1,259 @@
+"""Iterations that come again, as those of a loop over microbatches do: Python runs for each of them, and is traced for a few.
+
+An iteration reaches from the end of one backward() to the end of the next. When one has been traced, the calls of PyTorch's
+functions that Python made in it are known, each with its arguments. From then on each call is compared with the one in its
+place: the same function of the same numbers, and of tensors that stand to the iteration as those did, which are results of
+the same calls of it or of the iteration before, the very same tensors, or others of the same form that were there before
+the loop. Then nothing is traced: the call gives stand-ins of the form of the earlier results. Whatever Python does
+between the calls, it does. When an iteration goes another way, the loop is over, and the graph has its iteration once, with
+a note of how often it runs and of what it runs on (Repeat). What an earlier iteration gave has a node of its own where
+it is used behind the loop.
+
+What a traced iteration does is a function of what its calls are given only if the operators in it are; if all of them come
+from calls that are seen, none from a hook, a mode or an autograd.Function that the user has written; if nobody asks for
+values; and if it leaves autograd as it found it, and what it was given in the form that this had. One that does otherwise
+does not repeat. A stand-in means nothing to whoever meets it elsewhere: the step is then traced again, each of its
+iterations (CannotRepeat).
+"""
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterable, Iterator, Sequence
+
+import torch
+import torch.fx
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.nn.modules import module as nn_module
+from torch.overrides import TorchFunctionMode
+
+from ..observe.operator_forms import Likeness, OperatorForms, tensors_in
+from ..observe.torch_calls import COUNT_FROM_MEMORY, TELL_OF_FORM, describe, describe_call, form_of, has_lists, \
+    modes, surroundings
+from ..ops.draws import Draws
+from ..values.known_values import KnownValues
+from ..values.python_numbers import Number, with_symbols
+from .iterations import Call, Inner, Repeat, Traced, between
+from .loop import Loop, Unlike
+from .placeholders import CannotRepeat, StandIns
+
+_BACKWARD, _DETACH, _ITEM = torch.Tensor.backward, torch.Tensor.detach, torch.Tensor.item
+_SET_GRAD = torch._C._set_grad_enabled
+_GRAD_FN = torch.Tensor.grad_fn.__get__
+_THROUGH_AUTOGRAD = (_BACKWARD, torch.autograd.grad)
+_OWN = ("torch", __name__.split(".")[0])  # whose functions run no Python of the user
+_WITHOUT_GRADIENT = (torch.ops.aten.detach.default, torch.ops.aten._local_scalar_dense.default)
+
+
+class Microbatches(TorchFunctionMode):
+    """Those of one trace. `parameters` are fakes; `draws` has their random numbers; within `stamped_as` operators
+    come from where nodes did. What iterations that are not traced write to is not `known` any more."""
+
+    def __init__(self, parameters: Sequence[torch.Tensor], modules: Iterable[torch.nn.Module], forms: OperatorForms,
+                 draws: Draws, known: KnownValues,
+                 stamped_as: Callable[[list[torch.fx.Node]], contextlib.AbstractContextManager], may_repeat: bool):
+        super().__init__()
+        self._parameters, self._numbers = parameters, set(map(id, parameters))
+        self._draws, self._known, self._stamped_as = draws, known, stamped_as
+        self._may, self._may_have_hooks = may_repeat, (*modules, *parameters, nn_module)
+        self._has_node_of_autograd = False  # the step, which may put hooks there
+        self._set_item: Any = None  # the function that it is while the step runs
+        self._inside = False  # a call that is traced
+        self._through_autograd = False  # a call of it
+        self._met = 0  # operators
+        self._last: Traced | None = None
+        self._now: Traced | None = None
+        self._loop: Loop | None = None  # the one that runs
+        self._stand_ins = StandIns(forms)
+        self._is_cut_off = False  # a backward() would have to go through stand-ins
+        self.repeats: list[Repeat] = []
+
+    # What the trace tells.
+
+    def note_operator(self, is_function: bool, written: Sequence[torch.Tensor] = ()) -> None:
+        """An operator is traced; `is_function`: what it gives, and the nodes that it leaves, follow from the form of its
+        tensors and from its other arguments."""
+        if self._stand_ins.share_with_unseen(written):
+            self._stand_ins.fail()
+        if self._now is not None:
+            self._now.written += written
+            self._now.plain &= self._inside and is_function
+
+    def meet(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        """Before an operator is traced: its stand-ins get nodes. Raises if one means nothing outside of its iteration."""
+        if self._loop is not None and not self._loop.is_hoisting:  # of no call that was seen
+            self._end()
+        self._met += 1
+        if not self._stand_ins.are_used:
+            return
+        tensors = tensors_in(args, kwargs)
+        if not all(map(self._stand_ins.means_something, tensors)) or torch._C._current_graph_task_id() != -1 and (
+                self._is_cut_off or not self._through_autograd):
+            self._stand_ins.fail()
+        self._is_cut_off |= func not in _WITHOUT_GRADIENT and torch.is_grad_enabled() and self._stand_ins.are_detached(tensors)
+
+    def refuse_outputs(self, values: Iterable[Any]) -> None:
+        """Raises if the step gives back a stand-in that means nothing there."""
+        if self._stand_ins.failed or not all(map(self._stand_ins.means_something, values)) or self._stand_ins.have_gradients():
+            self._stand_ins.fail()
+
+    @contextlib.contextmanager
+    def or_cannot_repeat(self) -> Iterator[None]:
+        """While the trace is made: what goes wrong in one with stand-ins may go well without."""
+        try:
+            yield
+        except Exception as error:
+            if not (self._stand_ins.are_used or self._stand_ins.failed):
+                raise
+            raise CannotRepeat from error
+        finally:
+            self._stand_ins.forget()
+
+    # Iterations that are traced.
+
+    @contextlib.contextmanager
+    def followed(self) -> Iterator[None]:
+        """While the step runs."""
+        self._stand_ins.tracer, self._set_item, self._modes = get_proxy_mode().tracer, torch.Tensor.__setitem__, (modes()[0], False)
+        with self:
+            yield
+        if self._loop is not None:
+            self._end()
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func is _ITEM and self._is_computed(args[0]):
+            detached = self.__torch_function__(_DETACH, (), args)
+            return Number(self.__torch_function__(torch.Tensor.to, (), (detached, torch.float64), {"copy": True}))
+        args, kwargs = with_symbols(args), with_symbols(kwargs)
+        if not self._may:
+            return func(*args, **kwargs)
+        if self._loop is not None:
+            try:
+                return self._loop.compare(func, args, kwargs)
+            except Unlike:
+                self._end()
+        self._has_node_of_autograd |= func == _GRAD_FN
+        if self._stand_ins.are_used and any(map(self._stand_ins.has, tensors_in(args, kwargs))):
+            return self._call_of_stand_ins(func, args, kwargs)
+        result = self._call(func, args, kwargs)
+        if func is _BACKWARD:
+            self._end_of_traced()
+        return result
+
+    def _is_computed(self, tensor: torch.Tensor) -> bool:
+        """Whether it is one floating number that no call knows before it begins."""
+        return isinstance(tensor, FakeTensor) and tensor.is_floating_point() and tensor.numel() == 1 and tensor.dim() == 0 \
+            and (self._stand_ins.has(tensor) or self._stand_ins.node_of(tensor) is not None and not self._known.knows(tensor))
+
+    def _call(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        outer, self._through_autograd = self._through_autograd, func in _THROUGH_AUTOGRAD
+        try:
+            return func(*args, **kwargs) if self._now is None else self._trace(func, args, kwargs)
+        finally:
+            self._through_autograd = outer
+
+    def _call_of_stand_ins(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call that is given some, which autograd knows nothing of; nor do they tell more than their form."""
+        if func in _THROUGH_AUTOGRAD:
+            self._stand_ins.fail()
+        met = self._met
+        result = self._call(func, args, kwargs)
+        if met == self._met and not tensors_in((result,), {}) and func not in TELL_OF_FORM:
+            self._stand_ins.fail()
+        return result
+
+    def _end_of_traced(self) -> None:
+        now, last = self._now, self._last
+        self._last = self._now = None
+        if now is not None and now.plain and now.gradients == self._gradients() \
+                and now.questions == self._known.questions and not now.has_changed_forms() \
+                and not self._has_node_of_autograd and not any(map(_has_hooks, self._may_have_hooks)):
+            self._last = now
+            if last is not None and now.looks_like(last):
+                now.likes = [Likeness.of(tensor) for call in now.calls for result, tensor in zip(call.results, call.made)
+                             if isinstance(result, Inner)]
+                self._loop = Loop(now, self._stand_ins, self._draws, self._numbers, self._gradients)
+                return
+        self._now = Traced(self._gradients(), self._known.questions)
+
+    def _gradients(self) -> dict[int, int]:
+        return {id(p): id(p.grad) for p in self._parameters if p.grad is not None}
+
+    def _end(self) -> None:
+        """The loop is over: Python does something else than it did at this place of an iteration."""
+        loop, self._loop = self._loop, None
+        if (repeat := loop.repetition()) is not None:
+            self.repeats.append(repeat)
+            self._known.forget(loop.like.written)
+        loop.trace_open(self._stamped_as)
+
+    def _may_repeat(self, func: Callable, tensors: list[torch.Tensor]) -> bool:
+        """Gradients reach nothing from outside of the iteration but parameters, and no Python of the user runs within a call."""
+        return modes() == self._modes and all(self._stand_ins.node_of(t) is not None and not t.is_complex() and
+                   (not t.requires_grad or id(t) in self._now.made or id(t) in self._numbers or func is _DETACH
+                    or not torch.is_grad_enabled()) for t in tensors)
+
+    def _trace(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """A call that is traced, and remembered."""
+        now, tensors, key = self._now, [], []
+        if not now.plain or getattr(func, "__name__", "") in COUNT_FROM_MEMORY or not describe_call(args, kwargs, key, tensors) \
+                or not self._may_repeat(func, tensors) or func in _THROUGH_AUTOGRAD and _runs_python(tensors):
+            now.plain = False
+            return func(*args, **kwargs)
+        call = Call(func, surroundings(), key, has_lists(key), tensors, [now.made.get(id(t)) for t in tensors])
+        for tensor, place in zip(tensors, call.places):
+            if place is None:
+                now.forms.setdefault(id(tensor), (tensor, form_of(tensor)))
+        self._inside, streams, before = True, self._draws.streams, self._stand_ins.last_node()
+        try:
+            result = func(*args, **kwargs)
+        except BaseException:
+            now.plain = False
+            raise
+        finally:
+            self._inside = False
+        call.nodes, call.streams = between(before, self._stand_ins.last_node()), self._draws.streams - streams
+        now.plain &= streams > 0 or not call.streams  # the first draw of a step counts it
+        now.plain &= self._note_results(call, result)
+        now.calls.append(call)
+        return result
+
+    def _note_results(self, call: Call, result: Any) -> bool:
+        """Whether nothing is among them that may be another thing in another iteration."""
+        made = tensors_in((result,), {})
+        if not made:
+            call.fact = result
+            return call.func in TELL_OF_FORM and describe([result], [], []) \
+                or result is None and call.func in (_BACKWARD, _SET_GRAD, self._set_item)
+        call.kind = None if result is made[0] else type(result)
+        call.made = made if call.kind is None else list(result)
+        given, nodes = {id(tensor): number for number, tensor in enumerate(call.tensors)}, set(call.nodes)
+        for number, tensor in enumerate(call.made):
+            if tensor is None or id(tensor) in given:
+                call.results.append(None if tensor is None else given[id(tensor)])
+            elif self._stand_ins.node_of(tensor) not in nodes or id(tensor) in self._now.made or tensor.is_complex():
+                return False
+            else:
+                call.results.append(Inner(len(self._now.calls), number))
+                self._now.made[id(tensor)] = call.results[-1]
+        return True
+
+
+def _runs_python(tensors: list[torch.Tensor]) -> bool:
+    """Whether an autograd.Function of the user is in the graph that these come from."""
+    nodes = {tensor.grad_fn: None for tensor in tensors if tensor.grad_fn is not None}
+    todo = list(nodes)
+    for node in todo:
+        if isinstance(node, torch.autograd.function.BackwardCFunction) and node._forward_cls.__module__.split(".")[0] not in _OWN:
+            return True
+        following = [other for other, _ in node.next_functions if other is not None and other not in nodes]
+        nodes.update(dict.fromkeys(following))
+        todo += dict.fromkeys(following)
+    return False
+
+
+def _has_hooks(owner: Any) -> bool:
+    """Of a module, a parameter, or all modules: Python that backward() runs."""
+    return any(getattr(owner, name, None) for name in ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks",
+                                                       "_global_backward_hooks", "_global_backward_pre_hooks"))

@@ -1,0 +1,498 @@
+"""Puts fake tensors into the user's own model and optimizer for the time of a trace, and takes them out again.
+
+The user's step then runs unmodified: model.parameters(), .grad, optimizer.param_groups and optimizer.state all hold
+fakes that are the very objects the tracer knows as graph inputs.
+"""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections import defaultdict
+from typing import Any, Collection, Iterator
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils import _foreach_utils
+
+from ...models import DTYPES, tensor_names
+from ...offloaded import slots
+from ...precision import Precision
+from ..errors import CaptureError
+from ..observe.refusals import Refusals
+from ..ops.draws import default_seed
+from ..optimizer.adafactor import count_in_tensors
+from ..optimizer.kept_gradients import kept_gradients
+from ..optimizer.masters import MASTER, state_in, stepping_masters, wanted_masters
+from ..optimizer.optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
+from ..optimizer.optimizer_state import choose_implementation, materialize
+from ..optimizer.optimizers import Optimizers
+from ..optimizer.scheduled import Scheduled
+from ..world.held import Held, named_modules, whole
+from ..world.host_state import copied
+from ..world.leaked_values import Left, left_in_modules, put_blanks
+from ..world.settings import Setting, settings_of
+
+
+@dataclasses.dataclass
+class Input:
+    """One graph input. `fake` is what is traced; `real` the user's value, None where the step starts from `init`."""
+
+    kind: str  # param, buffer, state, hyper, rng, batch, constant
+    name: str
+    fake: torch.Tensor | None
+    real: torch.Tensor | None = None
+    state: str | None = None
+    init: float | None = None
+    group: int | None = None
+    value: float | int | None = None
+
+
+class ReplacedGradient(CaptureError):
+    """A step that adds to a gradient of an earlier call, and then begins another one."""
+
+
+class FakeStep:
+    """Fake twins of a model, its optimizer and a batch.
+
+    with FakeStep(...).installed() as step: the twins are in place, `inputs` lists them in graph order, and `foreign`
+    tells which real tensors must not turn up in a trace.
+    """
+
+    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
+                 batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False,
+                 scheduled: Scheduled = Scheduled(), copied_gradients: Collection[str] = (),
+                 read_left: Collection[int] = (), precision: Precision | None = None):
+        # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
+        # step for a GPU is traced on a machine without one and gives the same graph.
+        self.refusals = Refusals()
+        self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.refusals.shape_env(), static_shapes=True)
+        self.model, self.optimizers, self.held = model, optimizers, held
+        self.whole = whole(model, held)
+        self.inputs: list[Input] = []
+        self.foreign: dict[int, str] = {}
+        self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
+        self.blanks: dict[int, torch.Tensor] = {}  # what earlier calls have left, by id (leaked_values.py)
+        self._read_left = read_left  # ids of those that have none
+        self._batch = list(zip(batch_names, batch))
+        self._with_gradients, self._scheduled = with_gradients, scheduled
+        self._copied_gradients = copied_gradients  # that the step computes, uses and clears, and that are kept all the same
+        self._precision = precision
+        self._kept = kept_gradients(model, precision)
+        self._had_state: set[Any] = set()  # keys of the optimizers' state
+        self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
+        self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
+        self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
+        self._fakes: dict[int, torch.Tensor] = {}
+        self._reals: dict[int, torch.Tensor] = {}  # also keeps them alive, so that ids stay theirs
+        self._tensors = tensor_names(self.whole)
+        self._sentinels: list[tuple[torch.Tensor, torch.Tensor, str]] = []
+        self._cleared: set[str] = set()  # gradients that are zero after the step
+        self._real_gradients = {names[0]: tensor.grad for kind, tensor, names in self._tensors.values()
+                                if kind == "param" and names[0] in with_gradients and not list(slots((tensor.grad,)))}
+
+    def fake(self, real: torch.Tensor) -> torch.Tensor:
+        """The fake twin of a real tensor: same shape, strides, dtype and kind, with its hooks; on the CPU."""
+        if id(real) not in self._fakes:
+            with self.mode:
+                twin = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="cpu")
+                twin = torch.nn.Parameter(twin, real.requires_grad) if isinstance(real, torch.nn.Parameter) \
+                    else twin.requires_grad_(real.requires_grad)
+            if id(real) in self._kept:
+                twin.grad_dtype = self._kept[id(real)]
+            copy_hooks(real, twin)
+            self._fakes[id(real)] = twin
+            self._reals[id(twin)] = real
+        return self._fakes[id(real)]
+
+    def own_of(self, twin: Any) -> torch.Tensor | None:
+        """The parameter or buffer whose twin this is."""
+        return next((i.real for i in self.inputs if i.kind in ("param", "buffer") and i.fake is twin), None)
+
+    def twin(self, real: torch.Tensor) -> torch.Tensor | None:
+        """Of a tensor that has one."""
+        return self._fakes.get(id(real))
+
+    def real_of(self, twin: torch.Tensor) -> torch.Tensor:
+        """The tensor that a twin stands for; another one is itself."""
+        return self._reals.get(id(twin), twin)
+
+    def parameters(self) -> list[torch.Tensor]:
+        """The fake parameters, in registration order."""
+        return [i.fake for i in self.inputs if i.kind == "param"]
+
+    @contextlib.contextmanager
+    def installed(self) -> Iterator["FakeStep"]:
+        """The model, the optimizer and torch are as they were, down to the last attribute, when this is left."""
+        modules = dict(named_modules(self.model, self.whole)) | dict(self._watched())
+        for path, module in modules.items():
+            if isinstance(module, torch.jit.ScriptModule):
+                raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
+                                   "  cure: give the module that it was made from")
+        with contextlib.ExitStack() as undo:
+            for module in modules.values():
+                undo.callback(_restore, vars(module), dict(vars(module)))
+                put_blanks(vars(module), self.blank)
+                for own in (module._parameters, module._buffers, module._modules):
+                    undo.callback(_restore, own, dict(own))
+            for part in (*self.optimizers.parts, *self.optimizers.holders):
+                undo.callback(_restore, vars(part), dict(vars(part)))
+                undo.callback(part.param_groups.__setitem__, slice(None), list(part.param_groups))
+            for group in (*self.optimizers.param_groups, *self.optimizers.groups_of_holders):
+                undo.callback(_restore, group, dict(group))
+            # clip_grad_norm_ and zero_grad choose their foreach form by type: fakes count as what they stand for.
+            supported = _foreach_utils._foreach_supported_types
+            undo.callback(supported.__setitem__, slice(None), list(supported))
+            supported.append(FakeTensor)
+            self._install_model()
+            self._install_sentinels(undo)
+            self._install_optimizers()
+            self._install_rng()
+            self._install_batch()
+            self._groups_before = len(self.optimizers.param_groups)
+            self._children_before = [(path, m, dict(m._modules)) for path, m in modules.items()]
+            self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
+            yield self
+
+    def blanks_met(self, number: int | None) -> dict[int, torch.Tensor]:
+        """By its id, what the blank with the id `number` stands for; without one, all that was left."""
+        return {id(real): real for blank, real in self.blanks.items() if number in (blank, None)}
+
+    def blank(self, real: torch.Tensor) -> torch.Tensor:
+        """What stands for a tensor that an earlier call has left: of its form, without a value."""
+        if id(real) in self._read_left:
+            return real
+        with self.mode:
+            blank = torch.empty_strided(real.shape, real.stride(), dtype=real.dtype, device="cpu")
+        self.blanks[id(blank)] = real
+        self.foreign[id(blank)] = "what an earlier call has left"
+        return blank
+
+    def check_memory(self, held: Held) -> None:
+        """Different tensors in one memory: eager's update of one changes the other, which no graph would show. Of the
+        held modules, those that the step uses."""
+        owners: dict[int, str] = {}
+        for _, tensor, names in tensor_names(whole(self.model, held)).values():
+            if isinstance(tensor, FakeTensor) or tensor.device.type == "meta" or not tensor.numel():
+                continue
+            other = owners.setdefault(tensor.untyped_storage().data_ptr(), names[0])
+            if other != names[0]:
+                raise CaptureError(f"{other!r} and {names[0]!r} share memory without being the same tensor\n"
+                                   "  cure: tie them by assigning one Parameter to both modules, or clone one of them")
+
+    def _install_model(self) -> None:
+        for kind, tensor, names in self._tensors.values():
+            if tensor.dtype not in DTYPES:
+                raise CaptureError(f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r} has dtype "
+                                   f"{tensor.dtype}, which has no counterpart\n  cure: hold complex numbers as pairs "
+                                   "of real ones")
+            self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
+            self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
+        for module in self.whole.modules():
+            for own in (module._parameters, module._buffers):
+                for name, tensor in own.items():
+                    if tensor is not None:
+                        own[name] = self.fake(tensor)
+
+    def _install_sentinels(self, undo: contextlib.ExitStack) -> None:
+        """Real parameters get a recognizable .grad: a user's own list of them must not go unnoticed.
+
+        Without it, clip_grad_norm_(my_list) would find no gradients and record nothing at all. Expanded zeros take no
+        memory.
+        """
+        for kind, tensor, names in self._tensors.values():
+            if kind == "param":
+                undo.callback(setattr, tensor, "grad", tensor.grad)
+                if tensor.requires_grad and not isinstance(tensor, FakeTensor):
+                    sentinel = torch.zeros((), dtype=tensor.grad_dtype, device=tensor.device).expand(tensor.shape)
+                    tensor.grad = sentinel
+                    self._sentinels.append((tensor, sentinel, names[0]))
+                    self.foreign[id(sentinel)] = f"the gradient of parameter {names[0]!r}"
+
+    def _install_optimizers(self) -> None:
+        initial: dict[int, float | None] = {}
+        hyper = []
+        self._masters = wanted_masters(self.model, self._precision)
+        for index, group in enumerate(self.optimizers.param_groups):
+            with self.mode:
+                hyper += (Input("hyper", name, tensor, group=index, value=value)
+                          for name, value, tensor in self._scheduled.install(group))
+        shared = {id(part.state): part for part in self.optimizers.parts}
+        for holder in self.optimizers.holders:
+            self._check_without_state(holder)
+        for optimizer in self.optimizers.parts:
+            initial |= self._install_state(optimizer)
+        for group in self.optimizers.groups_of_holders:
+            group["params"] = [self.fake(p) for p in group["params"]]
+        for holder in self.optimizers.holders:
+            if "state" in vars(holder):
+                part = shared.get(id(holder.state))
+                holder.state = defaultdict(dict) if part is None else part.state
+        for index, group in enumerate(self.optimizers.param_groups):
+            if group.get("lr") is None:  # the optimizer has a schedule of its own
+                continue
+            value, is_number = float(group["lr"]), not isinstance(group["lr"], torch.Tensor)
+            with self.mode:  # float64, so that what is computed from it is what eager computes in Python floats
+                group["lr"] = torch.empty((), dtype=torch.float64)
+            hyper.append(Input("hyper", "lr", group["lr"], group=index, value=value))
+            if is_number:
+                self.numbers.add(id(group["lr"]))
+        for kind, tensor, own_names in self._tensors.values():
+            if kind == "param":
+                self._add_states(own_names[0], self.fake(tensor), initial)
+        self.inputs += hyper
+        if self._first_step:
+            masters = {p: state[MASTER] for p, state in self.optimizers.states if id(p) in self._masters}
+            self._first_state = [(p, name, value) for p, state in self.optimizers.states for name, value in state.items()
+                                 if isinstance(value, torch.Tensor) and value is not masters.get(p)]
+            for optimizer in self.optimizers.parts:
+                optimizer.state = defaultdict(dict, {p: {MASTER: masters[p]} for p in optimizer.state if p in masters})
+
+    def _install_state(self, optimizer: torch.optim.Optimizer) -> dict[int, float | None]:
+        """Fakes in the place of one optimizer's parameters and state; what the states begin with that it makes."""
+        names = {id(t): n[0] for _, t, n in self._tensors.values()}
+        for group in optimizer.param_groups:
+            for p in group["params"]:
+                if id(p) not in names:
+                    raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
+                                       "of the model\n  cure: register it in the model, or leave it out")
+        fuses = not any(id(p) in self._kept for group in optimizer.param_groups for p in group["params"])
+        choose_implementation(optimizer, bool(self._scheduled), fuses)
+        count_in_tensors(optimizer)
+        warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
+        vars(optimizer).update((k, copied(v)) for k, v in own_attributes(optimizer).items())
+        self._had_state |= {key for key, state in optimizer.state.items() if state}
+        for group in optimizer.param_groups:
+            group.update((k, copied(v)) for k, v in group.items() if k != "params")
+            group["params"] = [self.fake(p) for p in group["params"]]
+        known = {self.fake(p) if isinstance(p, torch.Tensor) else p:
+                 {k: self.fake(v) if isinstance(v, torch.Tensor) else copied(v) for k, v in self._going_on(p, state).items()}
+                 for p, state in optimizer.state.items()} if warm else {}
+        initial: dict[int, float | None] = {}
+        if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]):
+            with stepping_masters(Optimizers((optimizer,)), self._masters):
+                initial = materialize(optimizer, self.mode, self._masters)  # of a parameter that did not train so far, too
+            known = {**optimizer.state, **known}
+        optimizer.state = defaultdict(dict, known)
+        for p, state in optimizer.state.items():
+            if id(p) in self._masters and MASTER not in state:
+                with self.mode:
+                    state[MASTER] = torch.empty_like(p, dtype=self._masters[id(p)], requires_grad=False)
+        return initial
+
+    def _going_on(self, parameter: Any, state: dict[str, Any]) -> dict[str, Any]:
+        """The state of a parameter, as a training with the masters that are wanted begins with it."""
+        dtype = self._masters.get(id(self.fake(parameter))) if isinstance(parameter, torch.Tensor) else None
+        if dtype is None:
+            return state
+        self.foreign |= {id(value): f"optimizer state {name!r}" for name, value in state.items()
+                         if isinstance(value, torch.Tensor)}
+        return {name: state_in(name, value, parameter, dtype) for name, value in state.items()}
+
+    def _check_without_state(self, holder: torch.optim.Optimizer) -> None:
+        own = all(holder.state is not part.state for part in self.optimizers.parts)
+        if own and any(isinstance(value, torch.Tensor) for state in holder.state.values() for value in state.values()):
+            raise CaptureError(f"{type(holder).__qualname__} leaves its parameters to the optimizers that it holds, and keeps "
+                               "state of its own beside theirs\n  cure: keep it in the state of an optimizer that it holds, "
+                               "or in buffers of the model")
+
+    def all_numbers(self) -> dict[str, Any]:
+        """The Python numbers that the optimizers hold, by where."""
+        names = {id(self.fake(t)): n[0] for _, t, n in self._tensors.values()}
+        return all_numbers((*self.optimizers.parts, *self.optimizers.holders), lambda key: names.get(id(key), key))
+
+    def optimizer_numbers(self) -> OptimizerNumbers:
+        """Those that the trace begins with."""
+        return OptimizerNumbers.of((*self.optimizers.parts, *self.optimizers.holders), lambda key: self._reals.get(id(key), key),
+                                   lambda key: key in self._had_state)
+
+    def keep_first_state(self) -> None:
+        """At the end of a traced first step: the state that the optimizer made becomes the graph's state."""
+        with torch.no_grad():
+            for parameter, name, kept in self._first_state:
+                state = self.optimizers.make_state_of(parameter)
+                if name in state:
+                    kept.copy_(state[name])
+                state[name] = kept
+
+    def note_gradients(self, optimizer: torch.optim.Optimizer, *unused: Any) -> None:
+        """Before a step of an optimizer."""
+        names = {id(i.fake): i.name for i in self.inputs if i.kind == "param"}
+        self._stepped |= {names[id(p)]: p.grad for group in optimizer.param_groups for p in group["params"]
+                          if p.grad is not None and id(p) in names}
+
+    def stepped_gradients(self) -> list[str]:
+        """Parameters that an optimizer has got a gradient of."""
+        return [i.name for i in self.inputs if i.kind == "param" and i.name in self._stepped]
+
+    def keep_gradients(self) -> None:
+        """At the end of a traced step: a gradient that was computed anew becomes the one that is part of the state, and
+        one that was cleared is zero there."""
+        owners = {i.name: i.fake for i in self.inputs if i.kind == "param"}
+        with torch.no_grad():
+            for i in self.inputs:
+                if i.state != "grad":
+                    continue
+                if i.name in self._copied_gradients:
+                    if i.name in self._stepped:
+                        i.fake.copy_(self._stepped[i.name])
+                    continue
+                gradient = owners[i.name].grad
+                if gradient is None:
+                    self._cleared.add(i.name)
+                    i.fake.zero_()
+                elif gradient is not i.fake:
+                    i.fake.copy_(gradient)
+                    owners[i.name].grad = i.fake
+
+    def _add_states(self, name: str, parameter: torch.Tensor, initial: dict[int, float | None]) -> None:
+        for state, value in self.optimizers.state_of(parameter).items():
+            if isinstance(value, torch.Tensor):
+                real = self._reals.get(id(value))
+                self.inputs.append(Input("state", name, value, real, state=state, init=initial.get(id(value))))
+                if real is not None:
+                    self.foreign[id(real)] = f"optimizer state {state!r} of {name!r}"
+        if name in self._with_gradients:
+            with self.mode:
+                parameter.grad = torch.empty_like(parameter, dtype=parameter.grad_dtype).requires_grad_(False)
+            real = self._real_gradients.get(name)
+            self.inputs.append(Input("state", name, parameter.grad, real, state="grad", init=0.0))
+            if real is not None:
+                self.foreign[id(real)] = f"the gradient of parameter {name!r}"
+        elif name in self._copied_gradients:
+            with self.mode:
+                kept = torch.empty_like(parameter, dtype=parameter.grad_dtype).requires_grad_(False)
+            self.inputs.append(Input("state", name, kept, state="grad", init=0.0))
+
+    def _install_rng(self) -> None:
+        """What random numbers are a function of; a step that draws none has no such inputs."""
+        for name, value in (("seed", default_seed()), ("step", 0)):
+            with self.mode:
+                self.inputs.append(Input("rng", name, torch.empty((), dtype=torch.int64), value=value))
+
+    def rng(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """The fake seed and step counter."""
+        seed, step = (i.fake for i in self.inputs if i.kind == "rng")
+        return seed, step
+
+    def _install_batch(self) -> None:
+        for name, tensor in self._batch:
+            if tensor.is_complex():
+                raise CaptureError(f"batch input {name!r} has dtype {tensor.dtype}, which has no counterpart\n  cure: pass "
+                                   "torch.view_as_real() of it, and take torch.view_as_complex() in the step")
+            self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
+            self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
+
+    def left(self) -> list[Left]:
+        """What the traced step leaves in attributes of modules."""
+        for left in left_in_modules(self._watched(), self._modules_before):
+            raise CaptureError(f"the step keeps a traced value in '{left.module}.{left.attribute}', which a captured step "
+                               "would not do\n  cure: return it from the step")
+        return left_in_modules(named_modules(self.model, self.whole), self._modules_before)
+
+    def settings(self) -> list[Setting]:
+        """What the traced step leaves in modules that is no traced value."""
+        if len(self.optimizers.param_groups) != self._groups_before:
+            raise CaptureError("the step changes how many param groups its optimizer has\n  cure: call add_param_group() between "
+                               "two calls of the step")
+        for path, module, children in self._children_before:
+            for name in {**children, **module._modules}:
+                if module._modules.get(name) is not children.get(name):
+                    raise CaptureError(f"the step replaces module {f'{path}.{name}' if path else name!r}, which a captured step would do "
+                                       "once, when it is captured\n  cure: do it between two calls of the step")
+        wanted = {id(i.fake): i.real.requires_grad for i in self.inputs if i.kind == "param"}
+        return settings_of([*named_modules(self.model, self.whole), *self._watched()], self._modules_before, wanted)
+
+    def _watched(self) -> Iterator[tuple[str, torch.nn.Module]]:
+        """Modules that the step reaches and that bring no tensors of their own, unless they are the model's, too."""
+        own = set(map(id, self.whole.modules()))
+        for place, root in self.held.watched.values():
+            for below, module in root.named_modules():
+                if module is not self.model and id(module) not in own:
+                    yield f"{place.path}.{below}" if below else place.path, module
+
+    def check_side_effects(self, used: set[int]) -> None:
+        """After a trace: everything the step changed must be something a graph can hold.
+
+        `used` has the ids of the fakes that the graph reads: a gradient cleared before the step reads it may be
+        replaced.
+        """
+        for tensor, sentinel, name in self._sentinels:
+            if tensor.grad is not sentinel:
+                raise CaptureError(f"the step sets the gradient of {name!r} through a list of parameters made before "
+                                   "the capture\n  cure: use model.parameters() or optimizer.zero_grad() in the step")
+        for i in self.inputs:
+            if i.kind == "hyper" and i.name == "lr" and self.optimizers.param_groups[i.group]["lr"] is not i.fake:
+                raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
+                                   "  cure: call lr_scheduler.step() after the training step; the learning rate is "
+                                   "read from optimizer.param_groups at every call")
+        for holder in self.optimizers.holders:
+            self._check_without_state(holder)
+        self._check_new_state()
+        for name, _ in self.whole.named_parameters():
+            self._check_registered("parameter", name)
+        for name, _ in self.whole.named_buffers():
+            self._check_registered("buffer", name)
+        for i in self.inputs:
+            if i.state == "grad" and i.name in self._copied_gradients:
+                continue
+            owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
+            if i.state == "grad" and owner is None and i.name not in self._cleared:
+                raise CaptureError(f"the gradient of {i.name!r} outlives a step that begins without one, and does not "
+                                   "outlive one that begins with it\n  cure: clear it in every step, or in none")
+            if owner is not i.fake and owner is not None:
+                raise (ReplacedGradient if i.state == "grad" else CaptureError)(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
+                                   "  cure: update it in place")
+
+    def _check_new_state(self) -> None:
+        """State that the step has made is none of the graph's: of a parameter that was frozen when the call began, or of an
+        optimizer that begins anew."""
+        known = {id(i.fake) for i in self.inputs if i.kind == "state"}
+        for i in self.inputs:
+            for state, value in self.optimizers.state_of(i.fake).items() if i.kind == "param" else ():
+                if not isinstance(value, FakeTensor) or id(value) in known:
+                    continue
+                if not i.real.requires_grad:
+                    raise CaptureError(f"the step trains {i.name!r}, which was frozen when the call began, and its optimizer has no "
+                                       "state of it yet\n  cure: unfreeze it before the first call (p.requires_grad_(True))")
+                raise CaptureError(f"the step replaces {state!r} of {i.name!r} by another tensor\n  cure: update it in place, or "
+                                   "begin with other state between two calls (optimizer.state.clear())")
+
+    def _owner(self, i: Input) -> torch.Tensor | None:
+        parameter = next(j.fake for j in self.inputs if j.kind == "param" and j.name == i.name)
+        return parameter.grad if i.state == "grad" else self.optimizers.state_of(parameter).get(i.state)
+
+    def _check_registered(self, what: str, name: str) -> None:
+        module, _, leaf = name.rpartition(".")
+        own = self.whole.get_submodule(module)
+        tensor = own._parameters.get(leaf) if what == "parameter" else own._buffers.get(leaf)
+        if not any(tensor is i.fake for i in self.inputs) and not (tensor.is_complex() and id(tensor) in self._reals):
+            raise CaptureError(f"the step replaces {what} {name!r} by another tensor\n"
+                               f"  cure: write into it in place: self.{leaf}.copy_(...)")
+
+    def held_owner(self, real: int | None) -> str | None:
+        """The held module whose tensor has the id `real`."""
+        name = self._tensors[real][2][0].split(".")[0] if real in self._tensors else None
+        return name if name in self.held.modules else None
+
+    def untouched_gradients(self) -> list[str]:
+        """Parameters whose .grad is the one that was there before the step."""
+        owners = {i.name: i.fake for i in self.inputs if i.kind == "param"}
+        return [i.name for i in self.inputs if i.state == "grad" and owners[i.name].grad is i.fake]
+
+    def leftover_gradients(self) -> list[str]:
+        """Parameters whose .grad outlives the step."""
+        return [i.name for i in self.inputs if i.kind == "param" and i.fake.grad is not None]
+
+
+def copy_hooks(source: torch.Tensor, target: torch.Tensor) -> None:
+    """The hooks of a parameter, which neither a twin nor a deep copy has."""
+    for hook in (source._backward_hooks or {}).values():
+        target.register_hook(hook)
+    for hook in (source._post_accumulate_grad_hooks or {}).values():
+        target.register_post_accumulate_grad_hook(hook)
+
+
+def _restore(target: dict, saved: dict) -> None:
+    target.clear()
+    target.update(saved)
+

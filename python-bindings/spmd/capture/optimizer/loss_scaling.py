@@ -1,0 +1,179 @@
+"""torch.amp.GradScaler in a step: its scale and growth tracker are state of the step, and what it decides from values
+is arithmetic.
+
+[Note: loss scaling] PyTorch's own methods run, with these in the place of what needs values:
+
+  unscaling      found_inf is 1 where the largest magnitude of all gradients is not finite, which each rank takes of its
+                 chunk: one number is reduced over the ranks. A gradient is multiplied by 1 / scale as in eager; before
+                 an optimizer with fused=True it is divided by the scale, as its kernel does.
+  step           the optimizer's step is taken, and what it changed (parameters, state, step counts) is what it was
+                 before where found_inf is 1.
+  update         as _amp_update_scale_: in f64, rounded once.
+
+The scaler's two tensors are buffers of a module that stands for it among what the step reaches (held.py): they are live
+between steps, in checkpoints, and the same on all ranks. Its factors and its interval are constants of a program.
+"""
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import unittest.mock
+import weakref
+from collections import defaultdict
+from typing import Any, Callable, Iterable, Iterator
+
+import torch
+from torch.amp import GradScaler
+from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
+
+from ..errors import CURE_OF_F16_GRADIENTS, error_at, users_frames
+
+_CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
+_TENSORS = {"scale": "_scale", "growth_tracker": "_growth_tracker"}
+_CONSTANTS = ("growth_factor", "backoff_factor", "growth_interval")
+
+
+class ScalerState(torch.nn.Module):
+    """A scaler's tensors as buffers `scale` (f32) and `growth_tracker` (i32), and what is constant in a program."""
+
+    def __init__(self, scaler: GradScaler) -> None:
+        super().__init__()
+        self._scaler = weakref.ref(scaler)
+        self.follow()
+
+    def follow(self) -> None:
+        """Takes what the scaler has now."""
+        scaler = self._scaler()
+        self._buffers.update({name: getattr(scaler, attribute) for name, attribute in _TENSORS.items()})
+        for name in _CONSTANTS:
+            setattr(self, name, getattr(scaler, "_" + name))
+
+    def forward(self) -> tuple[float, float, int]:
+        """What a program depends on (captured_constants.py reads this code)."""
+        return self.growth_factor, self.backoff_factor, self.growth_interval
+
+    @contextlib.contextmanager
+    def traced(self) -> Iterator[None]:
+        """While entered, the scaler has the fakes that this module has, and nothing begun."""
+        scaler = self._scaler()
+        saved = dict(vars(scaler))
+        vars(scaler).update({attribute: self._buffers[name] for name, attribute in _TENSORS.items()},
+                            _per_optimizer_states=defaultdict(_refresh_per_optimizer_state))
+        try:
+            yield
+            if scaler._per_optimizer_states:
+                raise error_at(vars(scaler)["_spmd_line"], "the step uses a GradScaler and does not update it",
+                               "call scaler.update() in the step, after scaler.step(optimizer)")
+        finally:
+            vars(scaler).clear()
+            vars(scaler).update(saved)
+
+
+_states: weakref.WeakKeyDictionary[GradScaler, ScalerState] = weakref.WeakKeyDictionary()
+
+
+def state_of_scaler(scaler: Any, model: torch.nn.Module | None = None) -> ScalerState | None:
+    """The module that stands for a scaler; None of what is none, or is off. Makes the tensors that the scaler itself
+    makes at its first use, where `model` is."""
+    if not isinstance(scaler, GradScaler) or not scaler.is_enabled():
+        return None
+    if scaler._scale is None:
+        if model is None:
+            return None
+        scaler._lazy_init_scale_growth_tracker(next((p.device for p in model.parameters()), torch.device("cpu")))
+    if scaler not in _states:
+        _states[scaler] = ScalerState(scaler)
+    _states[scaler].follow()
+    return _states[scaler]
+
+
+def scaler_there(get: Callable[[], Any]) -> ScalerState | None:
+    """The state of the scaler that `get` gives."""
+    return state_of_scaler(get())
+
+
+@contextlib.contextmanager
+def traceable_scalers(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
+    """While entered, the scalers whose states are among `modules` can be used by a traced step; others are refused."""
+    known = [module for module in modules if isinstance(module, ScalerState)]
+    scalers = {id(module._scaler()) for module in known}
+    with contextlib.ExitStack() as stack:
+        for module in known:
+            stack.enter_context(module.traced())
+        patch = unittest.mock.patch.object
+        stack.enter_context(patch(torch, "_amp_foreach_non_finite_check_and_unscale_", _check_and_unscale))
+        stack.enter_context(patch(torch, "_amp_update_scale_", _update_scale))
+        stack.enter_context(patch(GradScaler, "_maybe_opt_step", _masked_step))
+        stack.enter_context(patch(GradScaler, "step", functools.partialmethod(_step, GradScaler.step)))
+        scale = functools.partialmethod(_scale, GradScaler.scale, scalers)
+        stack.enter_context(patch(GradScaler, "scale", scale))
+        yield
+
+
+def _scale(self: GradScaler, original: Callable, known: set[int], outputs: Any) -> Any:
+    if self.is_enabled() and type(self) not in _CLASSES:
+        raise error_at(users_frames(), f"{type(self).__module__}.{type(self).__qualname__} has a way of its own to "
+                       "find infinities", "use torch.amp.GradScaler, which looks at the gradients of all ranks here")
+    if self.is_enabled() and id(self) not in known:
+        raise error_at(users_frames(), "the step makes a GradScaler, which would begin anew at every call",
+                       "make it outside of the step, and pass it as an argument")
+    if self.is_enabled():
+        vars(self)["_spmd_line"] = users_frames()
+    return original(self, outputs)
+
+
+def _check_and_unscale(grads: list[torch.Tensor], found_inf: torch.Tensor, inv_scale: torch.Tensor) -> None:
+    largest = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads, math.inf)), math.inf)
+    found_inf.copy_(torch.maximum(found_inf, (largest < math.inf).logical_not().to(found_inf.dtype)))
+    for grad in grads:
+        grad.mul_(inv_scale)
+
+
+def _step(self: GradScaler, original: Callable, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
+    if not self.is_enabled() or not getattr(optimizer, "_step_supports_amp_scaling", False):
+        return original(self, optimizer, *args, **kwargs)
+    state = self._per_optimizer_states[id(optimizer)]
+    if state["stage"] is OptState.STEPPED:
+        raise RuntimeError("step() has already been called since the last update().")
+    if state["stage"] is OptState.READY:
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if any(grad.dtype == torch.float16 for grad in grads):
+            raise error_at(users_frames(), "a GradScaler unscales gradients in f16",
+                           CURE_OF_F16_GRADIENTS)
+        self._check_inf_per_device(optimizer)
+        with torch.no_grad():
+            for grad in grads:
+                grad.div_(self._scale)
+    self._maybe_opt_step(optimizer, state, *args, **kwargs)
+    state["stage"] = OptState.STEPPED
+
+
+def _masked_step(self: GradScaler, optimizer: torch.optim.Optimizer, state: dict[str, Any], *args: Any,
+                 **kwargs: Any) -> Any:
+    if any(group.get("dampening") and group.get("momentum") and not optimizer.state for group in
+           optimizer.param_groups):
+        raise error_at(users_frames(), "SGD with dampening computes its first step otherwise, and a GradScaler may "
+                       "skip that", "take one eager step first, or leave dampening out")
+    found = sum(state["found_inf_per_device"].values()) > 0
+    parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+    changed = [*parameters, *(value for p in parameters for value in optimizer.state.get(p, {}).values()
+                              if isinstance(value, torch.Tensor))]
+    with torch.no_grad():
+        before = [value.clone() for value in changed]
+    result = optimizer.step(*args, **kwargs)
+    with torch.no_grad():
+        for value, old in zip(changed, before, strict=True):
+            value.copy_(torch.where(found, old, value))
+    return result
+
+
+def _update_scale(scale: torch.Tensor, tracker: torch.Tensor, found_inf: torch.Tensor, growth: float, backoff: float,
+                  interval: int) -> torch.Tensor:
+    found, successful = found_inf > 0, tracker + 1
+    grown = (scale.double() * growth).to(scale.dtype)
+    is_due = successful == interval
+    kept = torch.where(is_due & (grown < math.inf), grown, scale)
+    scale.copy_(torch.where(found, (scale.double() * backoff).to(scale.dtype), kept))
+    tracker.copy_(torch.where(found | is_due, torch.zeros_like(tracker), successful))
+    return scale

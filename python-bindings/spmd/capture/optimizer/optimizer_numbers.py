@@ -1,0 +1,101 @@
+"""The Python numbers that optimizers hold beside their param groups: in the state of a parameter, and in themselves.
+
+A graph has them as they were when it was traced. One that the step changes makes an error (check_numbers), one that is
+changed between calls another program.
+"""
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Callable, Iterable
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..errors import Frame, error_at
+from ..world.code_names import has_users_class
+from ..world.host_state import NUMBERS, Aspect, Watched, host_state
+
+_ROOT = "<optimizer>"  # stands for the optimizer, or an entry of its state
+_OWN = ("state", "param_groups", "defaults")  # of torch.optim.Optimizer
+
+
+def check_numbers(before: dict[Watched, Any], after: dict[Watched, Any], stack: tuple[Frame, ...]) -> None:
+    """Refuses an optimizer that counts in Python: its graph would have the first count for ever. `before` and `after` the
+    step are what all_numbers gives."""
+    for watched, number in before.items():
+        if watched in after and after[watched] != number:
+            what = f"the Python number {watched}" if watched.aspect is Aspect.VALUE else watched
+            raise error_at(stack, f"the optimizer changes {what} from {number} to {after[watched]}, which a captured step "
+                           "would do once, when it is captured",
+                           "keep it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then "
+                           "state['step'] += 1 and arithmetic with it")
+
+
+def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[Any], Any]) -> dict[Watched, Any]:
+    """By where they are: "'Lion.state['fc.weight']['count']'"; of param groups, too."""
+    held: dict[str, Any] = {}
+    changing: list[str] = []
+    for part in optimizers:
+        kind = type(part).__qualname__
+        held |= {f"{kind}.state[{name_of(p)!r}]": state for p, state in part.state.items()}
+        held |= {f"{kind}.param_groups[{i}]": {k: v for k, v in group.items() if k != "params"}
+                 for i, group in enumerate(part.param_groups)}
+        changing += held  # in size, by state that the step makes
+        held |= {f"{kind}.{k}": v for k, v in own_attributes(part).items()}
+    return _numbers(held, changing)
+
+
+def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """What its own class keeps in it."""
+    return {k: v for k, v in vars(optimizer).items() if k not in _OWN and not k.startswith("_")}
+
+
+def _numbers(held: dict[str, Any], changing: Iterable[str] = (_ROOT,)) -> dict[Watched, Any]:
+    """By what is watched; but the sizes of those that are `changing`. Scheduled options, of a type of ours, are none."""
+    sizes = {Watched(Aspect.SIZE, path) for path in changing}
+    return {watched: number for watched, number in host_state(held, has_users_class).items()
+            if type(number) in NUMBERS and watched not in sizes}
+
+
+@dataclasses.dataclass
+class OptimizerNumbers:
+    """Those of the state and of the optimizers themselves that a trace began with. Each `found` has an optimizer, a key of
+    its state (None: the optimizer's own attributes) and numbers; each `made` the numbers of state that did not exist, and
+    that eager would have made in the first step."""
+
+    found: list[tuple[torch.optim.Optimizer, Any, dict[Watched, Any]]] = dataclasses.field(default_factory=list)
+    made: list[tuple[torch.optim.Optimizer, Any, dict[str, Any]]] = dataclasses.field(default_factory=list)
+
+    @staticmethod
+    def of(optimizers: Iterable[torch.optim.Optimizer], real: Callable[[Any], Any], is_known: Callable[[Any], bool]) \
+            -> OptimizerNumbers:
+        """`real`: the parameter that a key of the state stands for; `is_known`: it had state before."""
+        result = OptimizerNumbers()
+        for part in optimizers:
+            entries = [(None, own_attributes(part)), *((real(key), state) for key, state in part.state.items())]
+            for key, value in entries:
+                if numbers := _numbers({_ROOT: value}):
+                    result.found.append((part, key, numbers))
+                plain = {k: v for k, v in value.items() if all(isinstance(x, NUMBERS) for x in pytree.tree_leaves(v))}
+                if key is not None and plain and not is_known(key):
+                    result.made.append((part, key, plain))
+        return result
+
+    def what_is_new(self) -> str:
+        """The first number that the optimizers have otherwise; empty when there is none, or none at all."""
+        for part, key, numbers in self.found:
+            now = _numbers({_ROOT: own_attributes(part) if key is None else part.state.get(key, {})})
+            for watched, number in numbers.items():
+                if watched in now and now[watched] != number:
+                    root = type(part).__qualname__ + ("" if key is None else ".state[...]")
+                    named = watched._replace(path=watched.path.replace(_ROOT, root, 1))
+                    return f"{named} is {now[watched]!r}, it was {number!r}"
+        return ""
+
+    def put(self) -> None:
+        """Makes the entries that eager's first step makes; once."""
+        for part, key, entries in self.made:
+            state = part.state.setdefault(key, {})
+            for name, value in entries.items():
+                state.setdefault(name, value)
+        self.made = []

@@ -1,0 +1,146 @@
+"""The optimizers of a step as one: a step may use several (a GAN), or none (it updates by hand, or only evaluates)."""
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable, Iterator, Sequence
+
+import torch
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
+from torch.utils.hooks import RemovableHandle
+
+from ..errors import CaptureError
+
+_OWN_HOOKS: set[int] = set()  # by their numbers, which no other hook ever has
+
+
+class Optimizers:
+    """Param groups one after the other, state by parameter, of `parts` in the order in which the step has them.
+
+    Of the optimizers that are `given` some are `holders`: all their parameters are those of optimizers in their attributes,
+    to which they leave the update (torchtitan's OptimizersContainer, SAM). These are parts, and the holder is none.
+    """
+
+    def __init__(self, given: Sequence[torch.optim.Optimizer]):
+        self.given = tuple(given)
+        parts, holders = [], []
+        seen: set[int] = set()
+        for optimizer in self.given:
+            _sort(optimizer, parts, holders, seen)
+        self.parts, self.holders = tuple(parts), tuple(holders)
+        for part in self.parts:
+            if not hasattr(part, "_optimizer_step_pre_hooks"):
+                raise CaptureError(f"{type(part).__qualname__} is a torch.optim.Optimizer that was made without "
+                                   "Optimizer.__init__\n  cure: call super().__init__(params, defaults) in its __init__, or "
+                                   "give it no base class")
+        owners: dict[int, int] = {}
+        for number, part in enumerate(self.parts):
+            for p in (p for group in part.param_groups for p in group["params"]):
+                if owners.setdefault(id(p), number) != number:
+                    raise CaptureError(f"two optimizers of the step have one parameter, of shape {list(p.shape)}\n"
+                                       "  cure: give each parameter to one optimizer")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Optimizers:
+        """Copies of the optimizers, with the attributes that a copy of an optimizer has not: those that it holds."""
+        for optimizer in (*self.parts, *self.holders):
+            memo[id(optimizer)] = type(optimizer).__new__(type(optimizer))
+        for optimizer in (*self.parts, *self.holders):
+            own = {name: value for name, value in vars(optimizer).items()
+                   if not name.startswith("_optimizer_") and name != "step"}  # a scheduler has put `step` there
+            memo[id(optimizer)].__setstate__(copy.deepcopy(own, memo))
+        return Optimizers([memo[id(optimizer)] for optimizer in self.given])
+
+    def is_same(self, other: Optimizers) -> bool:
+        """The very optimizers."""
+        own, others = (*self.parts, *self.holders), (*other.parts, *other.holders)
+        return len(own) == len(others) and all(a is b for a, b in zip(own, others))
+
+    @property
+    def param_groups(self) -> list[dict[str, Any]]:
+        """Those of all; what is written into one is written into the optimizer's."""
+        return [group for part in self.parts for group in part.param_groups]
+
+    @property
+    def groups_of_holders(self) -> list[dict[str, Any]]:
+        """Param groups of holders that are not those of a part as well."""
+        own = set(map(id, self.param_groups))
+        return [group for holder in self.holders for group in holder.param_groups if id(group) not in own]
+
+    @property
+    def parameters(self) -> list[torch.Tensor]:
+        """All that are trained."""
+        return [p for group in self.param_groups for p in group["params"]]
+
+    @property
+    def unmoved_by_zeros(self) -> frozenset[int]:
+        """The ids of parameters of which a gradient of zeros changes as little as none does: neither they nor a state."""
+        return frozenset(id(p) for part in self.parts if type(part) is torch.optim.SGD for group in part.param_groups
+                         if group["momentum"] == 0 and group["weight_decay"] == 0 for p in group["params"])
+
+    @property
+    def states(self) -> Iterator[tuple[torch.Tensor, dict[str, Any]]]:
+        """Each parameter that has a state, with it."""
+        return (entry for part in self.parts for entry in part.state.items())
+
+    def state_of(self, parameter: torch.Tensor) -> dict[str, Any]:
+        """The state of a parameter; an empty dict that is nobody's when there is none."""
+        for part in self.parts:  # at every call of a step, for every parameter
+            state = part.state.get(parameter)
+            if state is not None:
+                return state
+        return {}
+
+    def make_state_of(self, parameter: torch.Tensor) -> dict[str, Any]:
+        """The state of a parameter, in its optimizer: made there when there is none."""
+        for part in self.parts:
+            if parameter in part.state or any(p is parameter for group in part.param_groups for p in group["params"]):
+                return part.state[parameter]
+        raise KeyError(f"no optimizer has the parameter of shape {list(parameter.shape)}")
+
+    def register_step_hooks(self, before: Callable[..., None] | None = None,
+                            after: Callable[..., None] | None = None) -> list[RemovableHandle]:
+        """Calls `before` and `after` each step() of each."""
+        handles = [handle for part in self.parts for handle in (
+            *([part.register_step_pre_hook(before)] if before else []),
+            *([part.register_step_post_hook(after)] if after else []))]
+        _OWN_HOOKS.update(handle.id for handle in handles)
+        return handles
+
+    @property
+    def hooks(self) -> tuple[int, ...]:
+        """The numbers of the hooks of step() that others have registered, those of all optimizers among them."""
+        return tuple(number for table in self.tables_of_hooks() for number in table if number not in _OWN_HOOKS)
+
+    def tables_of_hooks(self) -> list[dict[int, Callable[..., None]]]:
+        """Those of step() of all optimizers there are, and of each of these."""
+        own = [vars(optimizer).get(f"_optimizer_step_{when}_hooks", {}) for optimizer in (*self.parts, *self.holders)
+               for when in ("pre", "post")]
+        return [_global_optimizer_pre_hooks, _global_optimizer_post_hooks, *own]
+
+
+def _sort(optimizer: torch.optim.Optimizer, parts: list[torch.optim.Optimizer], holders: list[torch.optim.Optimizer],
+          seen: set[int]) -> set[int]:
+    """Puts an optimizer and those that it holds where they belong; gives the ids of all their parameters."""
+    if id(optimizer) in seen:
+        return set()
+    seen.add(id(optimizer))
+    known = len(parts)
+    below = [_sort(inner, parts, holders, seen) for inner in _held(vars(optimizer), _DEPTH)]
+    inner = {id(p) for part in parts[known:] for group in part.param_groups for p in group["params"]}.union(*below)
+    own = {id(p) for group in optimizer.param_groups for p in group["params"]} if inner else set()
+    (holders if own and own <= inner else parts).append(optimizer)
+    return own | inner
+
+
+_DEPTH = 2  # a list of optimizers in an attribute, or a dict of lists of them
+_OWN = ("param_groups", "state", "defaults")  # of torch.optim.Optimizer, with what begins with _optimizer_
+
+
+def _held(entries: dict[Any, Any], depth: int) -> Iterator[torch.optim.Optimizer]:
+    """The optimizers in attributes, and in lists and dicts of them."""
+    for name, value in entries.items():
+        if depth == _DEPTH and (name in _OWN or name.startswith("_optimizer_")):
+            continue
+        if isinstance(value, torch.optim.Optimizer):
+            yield value
+        elif depth and isinstance(value, (list, tuple, dict)):
+            yield from _held(value if isinstance(value, dict) else dict(enumerate(value)), depth - 1)

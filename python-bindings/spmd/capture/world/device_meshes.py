@@ -1,0 +1,67 @@
+"""torch.distributed's DeviceMesh in a step: which ranks there are and how they are arranged is neither a tensor nor a number
+that the step computes with. One that a step makes when it first needs it is made once, as in eager, when the step is
+captured, and may stay where the step keeps it (host_state.py)."""
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import sys
+import unittest.mock
+from typing import Any, Callable, Iterator
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..errors import CaptureError
+
+_MODULE = "torch.distributed.device_mesh"
+
+
+def is_made_of_meshes(value: Any) -> bool:
+    """A mesh, or a dict, list or tuple of some and of nothing else."""
+    module = sys.modules.get(_MODULE)
+    if module is None:
+        return False
+    entries = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else (value,)
+    return len(entries) > 0 and all(isinstance(entry, module.DeviceMesh) for entry in entries)
+
+
+@contextlib.contextmanager
+def meshes_outside(value_of: Callable[[torch.Tensor], torch.Tensor | None]) -> Iterator[None]:
+    """While entered, meshes are made and cut as outside of a trace. `value_of`: what a traced tensor holds, where that
+    is known: a mesh is made of the numbers of ranks."""
+    module = sys.modules.get(_MODULE)
+    if module is None:
+        yield
+        return
+    with contextlib.ExitStack() as undo:
+        for name, method in list(vars(module.DeviceMesh).items()):
+            if name in ("__init__", "__getitem__") or not name.startswith("__") and inspect.isroutine(_function(method)):
+                outside = _outside(_function(method), value_of)
+                undo.enter_context(unittest.mock.patch.object(
+                    module.DeviceMesh, name, type(method)(outside) if _function(method) is not method else outside))
+        yield
+
+
+def _function(method: Any) -> Any:
+    return method.__func__ if isinstance(method, (staticmethod, classmethod)) else method
+
+
+def _outside(function: Callable, value_of: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = pytree.tree_map_only(FakeTensor, real, (args, kwargs))
+        with _disable_current_modes(), torch._C.DisableTorchFunction():
+            return function(*args, **kwargs)
+
+    def real(tensor: FakeTensor) -> torch.Tensor:
+        value = value_of(tensor)
+        if value is None:
+            raise CaptureError("the step makes a DeviceMesh of a tensor whose values only a call knows\n  cure: make it before "
+                               "the first step")
+        return value
+
+    return call

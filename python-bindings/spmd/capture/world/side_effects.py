@@ -1,0 +1,252 @@
+"""What a step does beside its results: a graph runs none of it, so it is an error, and output or reading a clock a
+warning. Values that it leaves in attributes and entries of dicts are outputs instead (leaked_values.py).
+
+The step's Python runs once, while it is traced. Watched are the names that the step's function uses (globals, closures,
+the object it is a method of), those that the user's functions and classes among them use, the modules' own code, and
+the hooks (code_names.py): what changes in them (host_state.py), and traced values that stay behind in lists, dicts and
+attributes that nobody can set anew.
+"""
+from __future__ import annotations
+
+import argparse
+import builtins
+import contextlib
+import dis
+import inspect
+import logging
+import re
+import sys
+import time
+import types
+import warnings
+from typing import Any, Callable, Iterator
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from ..errors import Frame, error_at, where
+from ..model.fakes import FakeStep
+from ..ops import custom_ops
+from ..optimizer.optimizers import Optimizers
+from .code_names import Names, has_users_class, is_users_file, users_hooks
+from .grown_lists import KINDS, Grown, WatchedLists
+from .held import named_modules
+from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, entry_path, generator_states, host_state, may_stay
+from .leaked_values import TRACED, Left, Table, WatchedTables
+from .seeds import SeededGenerators
+
+
+def _is_watched(value: Any) -> bool:
+    """Whose attributes are looked at."""
+    return has_users_class(value) or isinstance(value, (types.SimpleNamespace, argparse.Namespace))
+
+
+_CURES = {
+    Aspect.VALUE: "count outside of the step, or keep it in a buffer of the model",
+    Aspect.STATE: "take it, or draw, outside of the step, and pass tensors in",
+    Aspect.SIZE: "return it from the step, and keep what the call gives back",
+    Aspect.MESHES: "take them away outside of the step",
+}
+_GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
+
+
+class SideEffects:
+    """Compares what a step's code refers to before and after it was traced."""
+
+    def __init__(self, step: Callable, fakes: FakeStep, model: torch.nn.Module, optimizers: Optimizers,
+                 arguments: dict[str, Any]):
+        self._step, self._fakes, self._arguments = step, fakes, arguments
+        self._functions = [step, *users_hooks(fakes.whole, optimizers), *custom_ops.functions()]
+        self._modules = list(named_modules(model, fakes.whole))
+        self._tables = WatchedTables(arguments | self._names().values)
+        self._lists = WatchedLists(self._roots())
+        self._left: list[Left] = []
+        self.seeds = SeededGenerators()
+        self._items: list[tuple[Any, tuple[Frame, ...]]] = []
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[SideEffects]:
+        """While the step is traced; when this is left, no traced value is in its objects and dicts."""
+        with self._tables.watched(self._fakes.blank, self._fakes.twin):
+            self._before = host_state(self._arguments | self._names().values, _is_watched)
+            self._generators = generator_states()
+            with self.seeds.watched(), self._lists.watched():
+                yield self
+
+    def left(self) -> list[Left]:
+        """What the step has put in attributes of objects and in entries of dicts, which are outputs of its graph."""
+        self._looked_through = self._names().functions
+        return [left._replace(stack=self._line_of(left.path)) for left in self._tables.left()]
+
+    def expect(self, left: list[Left]) -> None:
+        """These are outputs, and no side effects."""
+        self._left = left
+
+    def grown(self) -> list[Grown]:
+        """What the step has appended to lists, which are outputs, too."""
+        return [one._replace(stack=self._line_of(one.path)) for one in self._lists.take()]
+
+    def note_item(self, value: Any, stack: tuple[Frame, ...]) -> None:
+        """A number that .item() gave, and where."""
+        self._items.append((value, stack))
+
+    def _names(self) -> Names:
+        return Names(self._functions, self._modules)
+
+    def _roots(self) -> Roots:
+        """What lists may be in, each with the table that has it."""
+        names = self._names()
+        tables = [function.__globals__ for function in names.functions if hasattr(function, "__globals__")]
+        roots: Roots = [(f"{path}.{name}" if path else name, value, vars(module), name)
+                        for path, module in self._modules for name, value in vars(module).items() if type(value) in KINDS]
+        known = {path for path, *_ in roots}
+        for name, value in (self._arguments | names.values).items():
+            if name not in known:
+                roots.append((name, value, next((t for t in tables if t.get(name) is value), None), name))
+        return roots
+
+    def check(self) -> None:
+        """After the trace.
+
+        Raises:
+          CaptureError: naming the variable, and the line where that is known.
+        """
+        names = self._names()
+        after, self._looked_through = self._arguments | names.values, names.functions
+        seen: set[int] = set()
+        of_modules = {left.path for left in self._left if isinstance(left.owner, str)}
+        for name, value in after.items():
+            if name not in of_modules:
+                self._search(value, name, DEPTH, seen)
+        expected = {Watched(aspect, left.path) for left in self._left for aspect in Aspect}
+        expected |= {Watched(Aspect.SIZE, left.owner.path) for left in self._left if isinstance(left.owner, Table)}
+        inside = tuple(f"{left.path}{sign}" for left in self._left if not isinstance(left.value, TRACED) for sign in "[.")
+        state = host_state(after, _is_watched)
+        for what in differences(self._before, state):
+            if what not in expected and not what.path.startswith(inside) and not may_stay(what, self._before, state):
+                raise error_at(self._line_of(what.path),
+                               f"the step changes {what}, which a captured step would do once, when it is captured",
+                               _CURES[what.aspect])
+        for name in differences(self._generators, generator_states()):
+            if name in self.seeds:
+                continue
+            if name == "torch":
+                raise error_at(self._line_of("manual_seed"),
+                               "the step seeds torch's random numbers, which a captured step would "
+                               "do once, when it is captured", "call torch.manual_seed before the capture")
+            raise error_at(self._line_of(self._name_from(name, after)),
+                           f"the step draws {_GENERATORS[name]}, which a captured "
+                           "step would do once, when it is captured",
+                           "draw with torch in the step, or outside of it, and pass a tensor in; or seed them in the step "
+                           "before it draws, if each step is to have the same")
+
+    def _name_from(self, library: str, names: dict[str, Any]) -> str:
+        """The name through which the code reaches a library."""
+        def of_library(value: Any) -> bool:
+            is_module = isinstance(value, types.ModuleType)
+            module = value.__name__ if is_module else type(getattr(value, "__self__", None)).__module__
+            return module.split(".")[0] == library
+        return next((name for name, value in names.items() if of_library(value)), "")
+
+    def _search(self, value: Any, path: str, depth: int, seen: set[int]) -> None:
+        if self._is_traced(value):
+            stack = next((s for v, s in self._items if v is value), ())
+            raise error_at(stack or self._line_of(path),
+                           f"the step keeps a traced value in {path}, where a captured step would put nothing",
+                           "return it from the step, and keep what the call gives back")
+        own_table = vars(value) if has_users_class(value) and hasattr(value, "__dict__") else value
+        left = {left.key for left in self._left if isinstance(left.owner, Table) and left.owner.entries is own_table}
+        skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType,
+                   type, *NUMBERS)
+        if depth == 0 or isinstance(value, skipped) or id(value) in seen:
+            return
+        seen.add(id(value))
+        if isinstance(value, dict):
+            children = [(entry_path(path, k, n), v) for n, (k, v) in enumerate(list(value.items())) if k not in left]
+        elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
+            children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
+        elif _is_watched(value):
+            children = [(f"{path}.{k}", v) for k, v in getattr(value, "__dict__", {}).items() if k not in left]
+        else:
+            return
+        for name, child in children:
+            self._search(child, name, depth - 1, seen)
+
+    def _is_traced(self, value: Any) -> bool:
+        return isinstance(value, TRACED) and id(value) not in self._fakes.blanks \
+            and (not isinstance(value, FakeTensor) or value.fake_mode is self._fakes.mode)
+
+    def _line_of(self, path: str) -> tuple[Frame, ...]:
+        """The line that sets what `path` names ("trainer.calls", "LOG[0]"), or else the first that mentions it, or the
+        step's first."""
+        root, attribute = re.match(r"\w*", path)[0], re.search(r"\.(\w+)[^.]*$", path)
+        attribute = attribute and attribute[1]
+        codes = [c for function in (self._step, *self._looked_through) for c in _codes(function)]
+        for found in (lambda i: attribute and i.opname == "STORE_ATTR" and i.argval == attribute,
+                      lambda i: i.opname in _SETS and i.argval == root,
+                      lambda i: not attribute and i.argval == root,
+                      lambda i: attribute and i.argval == attribute,
+                      lambda i: i.argval == root):
+            for code in codes:
+                line = code.co_firstlineno
+                for instruction in dis.get_instructions(code):
+                    if instruction.starts_line:
+                        starts = instruction.starts_line  # a number, or whether
+                        line = instruction.line_number if isinstance(starts, bool) else starts
+                    if found(instruction):
+                        return (Frame(code.co_filename, line, code.co_name),)
+        return tuple(Frame(code.co_filename, code.co_firstlineno, code.co_name) for code in codes[:1])
+
+
+_SETS = ("STORE_GLOBAL", "STORE_DEREF", "STORE_NAME")
+
+
+def _codes(function: Callable) -> list[types.CodeType]:
+    """Of a function, and of those that are defined in it."""
+    function = inspect.unwrap(function)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    found = [] if code is None else [code]
+    for code in found:
+        found += (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return found
+
+
+_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
+           "process_time_ns")
+
+
+@contextlib.contextmanager
+def warn_of_output_and_clocks() -> Iterator[None]:
+    """While entered, print(), logging and reading a clock in the user's code warn that a captured step does so once."""
+    def warn(frame: Frame, what: str, cure: str) -> None:
+        warnings.warn(f"the step {what}; a captured step does so once, when it is captured\n{where([frame])}\n  cure: "
+                      f"{cure}",
+                      stacklevel=3)
+
+    def warning(original: Callable, what: str, cure: str) -> Callable:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            frame = sys._getframe(1)
+            if is_users_file(frame.f_code.co_filename):
+                warn(Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), what, cure)
+            return original(*args, **kwargs)
+        return call
+
+    prints = "return what is to be printed, and print what the call gives back"
+
+    def log(logger: logging.Logger, record: logging.LogRecord) -> None:
+        if is_users_file(record.pathname):
+            warn(Frame(record.pathname, record.lineno, record.funcName), "logs", prints)
+        handle(logger, record)
+
+    handle = logging.Logger.handle
+    changed = [(builtins, "print", warning(print, "prints", prints)), (logging.Logger, "handle", log)]
+    changed += [(time, name, warning(getattr(time, name), "reads a clock",
+                                     "take the time around the call")) for name in _CLOCKS]
+    saved = [(place, name, getattr(place, name)) for place, name, _ in changed]
+    for place, name, value in changed:
+        setattr(place, name, value)
+    try:
+        yield
+    finally:
+        for place, name, value in saved:
+            setattr(place, name, value)

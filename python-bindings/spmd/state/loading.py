@@ -1,0 +1,194 @@
+"""What a checkpoint says of a training besides tensors: options of param groups, objects with a state_dict(); and loading
+all of it in plain PyTorch."""
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..capture.optimizer.optimizers import Optimizers
+from ..dtypes import FLOATING
+from ..models import DTYPES, set_gradient
+from ..remarks import remark
+from .state_file import Revised, StateFile
+
+if TYPE_CHECKING:
+    from .checkpoint import Checkpoint
+
+    Source = Checkpoint | StateFile | Revised
+
+_NAMED = 8
+
+
+def notes_of(optimizers: Optimizers, names: Mapping[int, str], processes: int, objects: Sequence[str]) -> str:
+    """What the checkpoint keeps for take_groups() and read_objects(), as JSON. `names`: of parameters, by identity."""
+    groups = [_options(group) | {"params": [names[id(p)] for p in group["params"] if id(p) in names]}
+              for group in optimizers.param_groups]
+    return json.dumps({"torch": torch.__version__, "processes": processes, "objects": list(objects),
+                       "param_groups": groups})
+
+
+def _options(group: dict[str, Any]) -> dict[str, Any]:
+    """Of one param group: numbers, texts, and lists of them."""
+    options = {}
+    for name, value in group.items():
+        value = value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+        if name not in ("params", "param_names") and _is_plain(value):
+            options[name] = value
+    return options
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def check_groups(notes: dict[str, Any], optimizers: Optimizers, where: str) -> None:
+    """Raises when the checkpoint is one of other param groups."""
+    saved = notes.get("param_groups")
+    if saved is not None and len(saved) != len(optimizers.param_groups):
+        raise ValueError(f"{where} has {len(saved)} param groups, the optimizer has {len(optimizers.param_groups)}")
+
+
+def take_groups(notes: dict[str, Any], optimizers: Optimizers) -> None:
+    """Sets the options of param groups to those of a checkpoint; one of the command line has none."""
+    for group, options in zip(optimizers.param_groups, notes.get("param_groups", ())):
+        for name, value in options.items():
+            if name == "params":
+                continue
+            known = group.get(name)
+            if isinstance(known, torch.Tensor):
+                known.fill_(value)
+            else:
+                group[name] = tuple(value) if isinstance(known, tuple) else value
+
+
+def objects_file(objects: Mapping[str, Any], process: int) -> tuple[str, bytes]:
+    """The file of a process with the states of objects, and its name."""
+    buffer = io.BytesIO()
+    torch.save({name: value.state_dict() for name, value in objects.items()}, buffer)
+    return _file_name(process), buffer.getvalue()
+
+
+def _file_name(process: int) -> str:
+    return f"objects-{process:05d}.pt"
+
+
+def read_objects(checkpoint: Checkpoint, objects: Mapping[str, Any], process: int, processes: int) -> dict[str, Any]:
+    """The states that the objects had in this process; in that of rank 0, where there were not as many.
+
+    Raises:
+      ValueError: the checkpoint has none for one of them.
+    """
+    if not objects:
+        return {}
+    saved = checkpoint.notes.get("objects", [])
+    missing = [name for name in objects if name not in saved]
+    if missing:
+        raise ValueError(f"{checkpoint.describe()} has no object {', '.join(map(repr, missing))}; it has "
+                         f"{', '.join(map(repr, saved)) or 'none'}")
+    before = checkpoint.notes.get("processes", 1)
+    if before != processes:
+        remark(f"checkpoint '{checkpoint.folder}' was saved by {before} processes, and {processes} load it: the objects of "
+               "all are those of rank 0")
+        process = 0
+    return torch.load(io.BytesIO(checkpoint.read_file(_file_name(process))), weights_only=True)
+
+
+def load_into(source: Source, model: torch.nn.Module, together: Optimizers, strict: bool,
+              has_state: bool | None = None) -> None:
+    """Puts what a checkpoint or a file has into a model and its optimizers. `has_state`: the optimizers have taken steps;
+    None: look.
+
+    Raises:
+      ValueError: tensors are missing, unexpected, of another shape or type, which are all listed, and nothing has changed;
+        not `strict`: only the last two.
+    """
+    parameters = dict(model.named_parameters(remove_duplicate=False))
+    tensors = parameters | dict(model.named_buffers(remove_duplicate=False))
+    trained = set(map(id, together.parameters))
+    given = {id(tensors[key]) for key in source.tensors if key in tensors}
+    missing = [name for name, tensor in model.state_dict(keep_vars=True).items()
+               if name in tensors and id(tensors[name]) not in given]
+    missing += _missing_states(source, parameters, together, has_state)
+    unexpected, shapes = [], []
+    for key, info in source.tensors.items():
+        kind, name = _place(key)
+        owner = tensors.get(name)
+        if kind == "rng" or (kind and not together.parts):
+            continue
+        if owner is None or (kind and id(owner) not in trained):
+            unexpected.append(key)
+        elif not kind and tuple(owner.shape) != info.shape or kind and info.shape not in ((), tuple(owner.shape)):
+            shapes.append(f"{key} as {list(info.shape)}, not {list(owner.shape)}")
+        elif not kind and not _converts(info.dtype, DTYPES.get(owner.dtype, "")):
+            shapes.append(f"{key} as {info.dtype}, not {DTYPES.get(owner.dtype, owner.dtype)}")
+    problems = [f"it has {name_list(shapes)}"] * bool(shapes)
+    if strict:
+        problems += [f"it lacks {name_list(missing)}"] * bool(missing)
+        problems += [f"unexpected {name_list(unexpected)}"] * bool(unexpected)
+    if problems:
+        cure = "" if shapes else "\n  cure: strict=False leaves what it lacks as it is, and what is unexpected out"
+        raise ValueError(f"{source.describe()} does not fit the model, nothing was loaded: {'; '.join(problems)}{cure}")
+    if together.parts:
+        check_groups(source.notes, together, source.describe())
+    with torch.no_grad():
+        for key in source.tensors:
+            kind, name = _place(key)
+            if key in unexpected or kind == "rng" or (kind and not together.parts):
+                continue
+            value = source.read_torch(key)
+            if not kind:
+                tensors[name].copy_(value)
+            elif kind == "grad":
+                set_gradient(parameters[name], value.to(parameters[name].device))
+            else:
+                _set_state(together.make_state_of(parameters[name]), kind, value, parameters[name])
+    take_groups(source.notes, together)
+
+
+def _missing_states(source: Source, parameters: dict[str, torch.Tensor], together: Optimizers,
+                    has_state: bool | None) -> list[str]:
+    """Keys of optimizer state that a training which has taken steps would go on with as it is, and what some parameters
+    have and others not."""
+    given: dict[str, set[int]] = {}  # the parameters of each kind of state
+    for kind, name in map(_place, source.tensors):
+        if kind not in ("", "rng", "grad") and name in parameters:
+            given.setdefault(kind, set()).add(id(parameters[name]))
+    trained = set(map(id, together.parameters))
+    names = {id(p): name for name, p in reversed(parameters.items()) if id(p) in trained and p.requires_grad}
+    if has_state is None:
+        has_state = any(state for _, state in together.states)
+    if not given and not has_state:
+        return []
+    return [f"optimizer/{kind}/{name}" for kind in sorted(given) or ["*"] for number, name in reversed(names.items())
+            if number not in given.get(kind, ())]
+
+
+def _set_state(state: dict[str, Any], kind: str, value: torch.Tensor, parameter: torch.Tensor) -> None:
+    known = state.get(kind)
+    if isinstance(known, torch.Tensor) and known.shape == value.shape:
+        known.copy_(value)
+    else:
+        state[kind] = value.clone() if kind == "step" else value.to(parameter.device, copy=True)
+
+
+def _converts(found: str, own: str) -> bool:
+    return found == own or {found, own} <= set(FLOATING)
+
+
+def _place(key: str) -> tuple[str, str]:
+    """Which state a key is of ("" for parameters and buffers), and of which tensor."""
+    if key.startswith("rng/"):
+        return "rng", key[4:]
+    return tuple(key.split("/", 2)[1:]) if key.startswith("optimizer/") else ("", key)
+
+
+def name_list(names: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
+    return ", ".join(names[:_NAMED]) + more

@@ -1,0 +1,155 @@
+"""Looking at the state of a compiled training: full parameters for a while, state dicts, one rank's own elements."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any, Iterable, Iterator
+
+import torch
+
+from ..arrays import to_numpy, to_torch
+from ..models import set_gradient
+from ..run.runtime import Shard
+from .live_state import LiveState, Slot, UnkeptGradient, key_in_file
+
+if TYPE_CHECKING:
+    from .compiled_step import CompiledStep
+
+KINDS = ("full", "sharded")
+
+
+def select(step: CompiledStep, units: Any, recurse: bool) -> list[str]:
+    """The names of the parameters in modules, given by name or themselves; not `recurse`: in the units that these are,
+    without the units inside of them.
+
+    Raises:
+      ValueError: there is no module of the name; it is no unit.
+    """
+    live, model = step._live, step._current.call.model
+    names = [slot.info.name for slot in live.slots if slot.info.state == "param"]
+    modules = dict(model.named_modules())
+    paths = [""] if units is None else [_path(unit, modules) for unit in
+                                        (units if isinstance(units, (list, tuple, set)) else [units])]
+    if recurse:
+        return [name for name in names if any(_is_in(name, path) for path in paths)]
+    known = {module for unit in step.plan.units for module in unit.modules}
+    for path in paths:
+        if path not in known:
+            raise ValueError(f"recurse=False takes what a shard unit has, and {path or 'the whole model'!r} is none; units: "
+                             f"{', '.join(repr(k) for k in sorted(known))}")
+    return [name for name in names
+            if max((path for path in known if _is_in(name, path)), key=len, default=None) in paths]
+
+
+def _path(unit: Any, modules: dict[str, torch.nn.Module]) -> str:
+    if isinstance(unit, torch.nn.Module):
+        found = [path for path, module in modules.items() if module is unit]
+        if not found:
+            raise ValueError(f"a {type(unit).__name__} in units is no module of the model")
+        return found[0]
+    if unit not in modules:
+        raise ValueError(f"the model has no module {unit!r}")
+    return unit
+
+
+def _is_in(name: str, path: str) -> bool:
+    return not path or name.startswith(f"{path}.")
+
+
+@contextlib.contextmanager
+def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_only: bool, with_grads: bool) -> Iterator[None]:
+    """See CompiledStep.unshard_params."""
+    live, processes = step._live, step._agreement.processes
+    chosen, has_them = set(names), processes.rank == 0 or not rank0_only
+    slots = [slot for slot in live.slots if slot.info.state == "param" and slot.info.name in chosen]
+    lent = [(slot, parameter) for slot, parameter in live.kept_gradients if with_grads and slot.info.name in chosen]
+    if with_grads:
+        slots += _gradients(live, chosen, step._keep_grads) + [slot for slot, _ in lent]
+    with step._lock:
+        live.before_save()  # what was written before is no part of it
+        for slot in slots:
+            if has_them:
+                slot.fetch()
+            elif not live.trainer.reads_alone:
+                live.trainer.read(slot.info.state, slot.info.name)
+        for slot, parameter in lent if has_them else ():
+            set_gradient(parameter, slot.tensor)
+    try:
+        yield
+    finally:
+        with step._lock:
+            for slot, parameter in lent:
+                if parameter.grad is slot.tensor:
+                    parameter.grad = None
+            if writeback and rank0_only and processes.world > 1:
+                _share(slots, processes)
+            for slot in slots:
+                if slot.is_here and writeback:
+                    slot.upload()
+            live.put_away(slots)
+
+
+def _gradients(live: LiveState, names: set[str], keeps: bool) -> list[Slot]:
+    for slot, parameter in live._unkept.values():
+        if slot.info.name in names and parameter.grad is slot.tensor:
+            UnkeptGradient.fetch(slot)  # raises
+    known = {slot.info.name for slot, _ in (*live._gradients, *live.kept_gradients)}
+    trained = set(map(id, live.optimizers.parameters))
+    cleared = [name for name in sorted(names - known) if id(live._parameters[name]) in trained]
+    if cleared and not keeps:
+        raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  cure: "
+                           "spmd.compile(keep_grads=True), which keeps each rank's part of it")
+    cleared = [slot.info.name for slot, _ in live._gradients if slot.is_clear and slot.info.name in names]
+    if cleared:
+        raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later "
+                           "ones add\n  cure: look at gradients before that call, or return from it what you want to know of them")
+    return [slot for slot, _ in live._gradients if slot.info.name in names]
+
+
+def _share(slots: list[Slot], processes: Any) -> None:
+    """Gives all processes the values that the first has."""
+    for slot in slots:
+        slot.bring()
+        if slot.tensor.device.type != "cpu" or not slot.tensor.is_contiguous():
+            value = slot.tensor.detach().cpu().contiguous()
+            processes.share_array(to_numpy(value)[0])
+            with torch.no_grad():
+                slot.tensor.copy_(value)
+        else:
+            processes.share_array(to_numpy(slot.tensor.detach())[0])
+
+
+def state_dict(step: CompiledStep, kind: str, rank0_only: bool) -> dict[str, Any]:
+    """See CompiledStep.state_dict."""
+    if kind not in KINDS:
+        raise ValueError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
+    live, processes = step._live, step._agreement.processes
+    with step._lock:
+        live.before_save()
+        if kind == "sharded":
+            count = step.ranks // processes.world
+            found: dict[str, list[Shard]] = {}
+            for rank in range(processes.rank * count, (processes.rank + 1) * count):
+                for key, shard in local_shards(step, rank).items():
+                    found.setdefault(key, []).append(shard)
+            return found
+        if rank0_only and processes.rank and live.trainer.reads_alone:
+            return {}
+        values = {}
+        for info in live.trainer.tensors:
+            if not info.saved:
+                continue
+            value = to_torch(live.trainer.read(info.state, info.name), info.dtype)
+            if not rank0_only or processes.rank == 0:
+                values |= {key_in_file(dataclasses.replace(info, name=name)): value for name in (info.name, *info.aliases)}
+        return values
+
+
+def local_shards(step: CompiledStep, rank: int | None) -> dict[str, Shard]:
+    """See CompiledStep.local_shards."""
+    live, processes = step._live, step._agreement.processes
+    with step._lock:
+        live.before_save()
+        shards = live.trainer.local_shards(processes.rank * (step.ranks // processes.world) if rank is None else rank)
+        return {key_in_file(shard.tensor): dataclasses.replace(shard, values=to_torch(shard.values, shard.tensor.dtype))
+                for shard in shards}
