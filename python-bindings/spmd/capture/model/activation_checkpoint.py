@@ -7,7 +7,6 @@ is computed again: running statistics of batch norms, which eager updates once m
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Iterator
 
 import torch
@@ -15,6 +14,8 @@ import torch.utils.checkpoint
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.module import register_module_forward_hook
 from torch.utils import _pytree as pytree
+
+from ..observe import patches
 
 _OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 
@@ -49,13 +50,5 @@ def _update_again(norms: list[tuple[_BatchNorm, torch.Tensor]], results: list[to
 @contextlib.contextmanager
 def inline_checkpoints() -> Iterator[None]:
     """Replaces torch.utils.checkpoint.checkpoint, in every module that imported it by name too."""
-    original = torch.utils.checkpoint.checkpoint
-    places = [(module, name) for module in list(sys.modules.values())
-              for name, value in list(getattr(module, "__dict__", {}).items()) if value is original]
-    for module, name in places:
-        setattr(module, name, _inline)
-    try:
+    with patches.replaced({name: _inline for name in patches.checkpoint_names()}):
         yield
-    finally:
-        for module, name in places:
-            setattr(module, name, original)

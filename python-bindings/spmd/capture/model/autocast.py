@@ -10,6 +10,8 @@ from typing import Iterator
 
 import torch
 
+from ..observe import patches
+
 
 @contextlib.contextmanager
 def only_autocast_of_the_traced_device() -> Iterator[None]:
@@ -26,8 +28,5 @@ def only_autocast_of_the_traced_device() -> Iterator[None]:
             raise NotImplementedError(f"autocast for {self.device!r} in a captured step")
         return original(self)
 
-    torch.autocast.__init__, torch.autocast.__enter__ = init, enter
-    try:
+    with patches.replaced({patches.AUTOCAST_INIT: init, patches.AUTOCAST_ENTER: enter}):
         yield
-    finally:
-        torch.autocast.__init__, torch.autocast.__enter__ = original_init, original

@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from ..errors import Frame, error_at
+from ..observe import patches
 from ..observe.memory import memory_of
 from ..observe.op_recorder import user_stack
 from ..values.known_values import KnownValues
@@ -47,11 +48,8 @@ class DataAssignments:
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
         """While entered, the tracer sees assignments."""
-        FakeTensor.data = property(_data.__get__, self._assign)
-        try:
+        with patches.replaced({patches.FAKE_TENSOR_DATA: property(_data.__get__, self._assign)}):
             yield
-        finally:
-            del FakeTensor.data
 
     def _assign(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
         mode = get_proxy_mode()

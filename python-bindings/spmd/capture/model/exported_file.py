@@ -18,6 +18,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from ..errors import CaptureError
+from ..observe import patches
 from .exported import ExportedModule, exported_module, fits, size_of
 
 # A loss by its name: from (output, target), the target's name, and its dtype and shape from the output's.
@@ -84,13 +85,8 @@ def _told(errors: list[BaseException]) -> Iterator[None]:
             if record.exc_info and record.exc_info[1] is not None:
                 errors.append(record.exc_info[1])
 
-    log, handler = logging.getLogger("torch.export"), Collect()
-    saved = log.handlers, log.propagate
-    log.handlers, log.propagate = [handler], False
-    try:
+    with patches.replaced({patches.EXPORT_LOG_HANDLERS: [Collect()], patches.EXPORT_LOG_PROPAGATE: False}):
         yield
-    finally:
-        log.handlers, log.propagate = saved
 
 
 def _why_unread(path: str, error: BaseException, cls: str | None) -> str:

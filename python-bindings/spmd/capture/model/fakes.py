@@ -12,12 +12,12 @@ from typing import Any, Collection, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.utils import _foreach_utils
 
 from ...models import DTYPES, tensor_names
 from ...offloaded import slots
 from ...precision import Precision
 from ..errors import CaptureError
+from ..observe import patches
 from ..observe.refusals import Refusals
 from ..ops.draws import default_seed
 from ..optimizer.adafactor import count_in_tensors
@@ -139,10 +139,7 @@ class FakeStep:
                 undo.callback(part.param_groups.__setitem__, slice(None), list(part.param_groups))
             for group in (*self.optimizers.param_groups, *self.optimizers.groups_of_holders):
                 undo.callback(_restore, group, dict(group))
-            # clip_grad_norm_ and zero_grad choose their foreach form by type: fakes count as what they stand for.
-            supported = _foreach_utils._foreach_supported_types
-            undo.callback(supported.__setitem__, slice(None), list(supported))
-            supported.append(FakeTensor)
+            undo.enter_context(patches.replaced({patches.FOREACH_TYPES: [*patches.FOREACH_TYPES.value(), FakeTensor]}))
             self._install_model()
             self._install_sentinels(undo)
             self._install_optimizers()

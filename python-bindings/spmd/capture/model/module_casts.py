@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import unittest.mock
 from typing import Any, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..errors import error_at
+from ..observe import patches
 from ..observe.op_recorder import user_stack
 
 
@@ -31,5 +31,5 @@ def followed_module_casts() -> Iterator[None]:
                            "cast the model before the step, or what the module gets and gives inside of it")
         return module
 
-    with unittest.mock.patch.object(torch.nn.Module, "to", noted_to):
+    with patches.replaced({patches.MODULE_TO: noted_to}):
         yield

@@ -20,11 +20,11 @@ gradient is wanted; in a step package the presence of that result says it.)
 from __future__ import annotations
 
 import contextlib
-import warnings
 from typing import Iterator
 
 import torch
 
+from ..observe import patches
 from .grouped_products import grouped_mm
 from .spelled_out import SPELLED_OUT
 
@@ -230,7 +230,6 @@ class _RmsNorm(torch.autograd.Function):
 
 _ONE_OP = {"rms_norm": _rms_norm, "scaled_dot_product_attention": _attention, "dropout": _dropout,
            "_grouped_mm": grouped_mm, **SPELLED_OUT}
-_AUTOGRAD_KEYS = ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1")
 
 
 @contextlib.contextmanager
@@ -240,13 +239,5 @@ def one_op_composites() -> Iterator[None]:
     The override sits in the dispatcher, above autograd: it catches direct imports and recomputation alike, and autocast
     has already cast the operands. It is process-wide, hence scoped.
     """
-    library = torch.library.Library("aten", "IMPL")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "overriding a previously registered kernel" is what is meant
-            for key in _AUTOGRAD_KEYS:
-                for name, function in _ONE_OP.items():
-                    library.impl(name, function, key)
+    with patches.replaced({patches.ONE_OP: _ONE_OP}):
         yield
-    finally:
-        library._destroy()

@@ -10,7 +10,7 @@ from typing import Iterator
 
 import torch
 
-_FUSED = ("_fused_sgd_", "_fused_adam_", "_fused_adamw_", "_fused_adagrad_")
+from ..observe import patches
 
 
 def _writes_in_place(*args, **kwargs) -> None:
@@ -20,14 +20,12 @@ def _writes_in_place(*args, **kwargs) -> None:
 @contextlib.contextmanager
 def meta_kernels() -> Iterator[None]:
     """While entered, the fused optimizers have shape functions. Process-wide, hence scoped."""
-    library = torch.library.Library("aten", "IMPL")
-    try:
-        for name in _FUSED:
-            packet = getattr(torch.ops.aten, name)
-            for overload in packet.overloads():
-                qualified = getattr(packet, overload).name()
-                if not torch._C._dispatch_has_kernel_for_dispatch_key(qualified, "Meta"):
-                    library.impl(f"{name}.{overload}" if overload != "default" else name, _writes_in_place, "Meta")
+    kernels = {}
+    for name in patches.FUSED_OPTIMIZERS.operators:
+        packet = getattr(torch.ops.aten, name)
+        for overload in packet.overloads():
+            qualified = getattr(packet, overload).name()
+            if not torch._C._dispatch_has_kernel_for_dispatch_key(qualified, "Meta"):
+                kernels[f"{name}.{overload}" if overload != "default" else name] = _writes_in_place
+    with patches.replaced({patches.FUSED_OPTIMIZERS: kernels}):
         yield
-    finally:
-        library._destroy()

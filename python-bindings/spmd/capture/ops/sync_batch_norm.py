@@ -13,6 +13,8 @@ from typing import Any, Iterator
 import torch
 import torch.distributed as dist
 
+from ..observe import patches
+
 _is_one_device: contextvars.ContextVar[bool] = contextvars.ContextVar("is_one_device", default=False)
 
 
@@ -30,12 +32,8 @@ def one_device() -> Iterator[None]:
 @contextlib.contextmanager
 def sync_batch_norms() -> Iterator[None]:
     """While entered, SyncBatchNorm runs on any device."""
-    own = torch.nn.SyncBatchNorm.forward
-    torch.nn.SyncBatchNorm.forward = _forward
-    try:
+    with patches.replaced({patches.SYNC_BATCH_NORM: _forward}):
         yield
-    finally:
-        torch.nn.SyncBatchNorm.forward = own
 
 
 def _forward(self: torch.nn.SyncBatchNorm, input: torch.Tensor) -> torch.Tensor:
