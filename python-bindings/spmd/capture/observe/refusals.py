@@ -10,19 +10,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
-import unittest.mock
 from typing import Any, Callable, Iterable, Iterator
 
 import sympy
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from ..errors import Frame, error_at
+from . import patches
 
 _EAGERS = (RuntimeError, ValueError, IndexError, TypeError)  # themselves, not the tracer's subclasses
-_CONVERSIONS = ("numpy", "__array__", "__format__", "data_ptr", "__dlpack__")
 
 
 def _knows_nothing(expression: sympy.Basic) -> Any:
@@ -76,17 +74,10 @@ class Refusals:
     @contextlib.contextmanager
     def of_conversions(self) -> Iterator[None]:
         """While entered, what takes a traced tensor's values out of PyTorch is remembered."""
-        with contextlib.ExitStack() as patches:
-            # Of a real tensor it would give memory that is none, for under fakes its memory is a fake's.
-            patches.enter_context(unittest.mock.patch.object(torch.Tensor, "numpy", self._no_numpy))
-            for kind in (torch.SymFloat, torch.SymInt, torch.SymBool, FakeTensor):
-                for name in ("__repr__", "__str__"):
-                    patches.enter_context(unittest.mock.patch.object(
-                        kind, name, functools.partialmethod(_text, self, getattr(kind, name))))
-            for name in _CONVERSIONS:
-                original = getattr(FakeTensor, name)
-                patches.enter_context(unittest.mock.patch.object(
-                    FakeTensor, name, functools.partialmethod(_call, self, original)))
+        # FakeTensor.numpy wraps the replaced Tensor.numpy, which is therefore replaced first.
+        with patches.replaced({patches.TENSOR_NUMPY: self._no_numpy}), patches.replaced({
+                **{patch: functools.partialmethod(_text, self, patch.value()) for patch in patches.TEXTS},
+                **{patch: functools.partialmethod(_call, self, patch.value()) for patch in patches.CONVERSIONS}}):
             yield
 
     def refuse_texts(self, leaves: Iterable[Any]) -> None:

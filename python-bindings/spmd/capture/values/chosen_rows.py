@@ -16,7 +16,6 @@ import math
 import numbers
 import operator
 import sys
-import unittest.mock
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import torch
@@ -26,6 +25,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils import _pytree as pytree
 
 from ..errors import CaptureError, depends_on_values, error_at, where
+from ..observe import patches
 from ..observe.op_recorder import user_stack
 from .known_values import KnownValues
 from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of, telling, told
@@ -485,9 +485,7 @@ class ChosenRows:
         script = torch.jit.script
 
         def plain_script(*args, **kwargs):  # whose compiler knows PyTorch's own functions; forward-mode calls it once a process
-            with contextlib.ExitStack() as originals:
-                originals.enter_context(unittest.mock.patch.object(torch, "where", where))
-                originals.enter_context(unittest.mock.patch.object(torch, "masked_select", masked_select))
+            with patches.replaced({patches.TORCH_WHERE: where, patches.TORCH_MASKED_SELECT: masked_select}):
                 return script(*args, **kwargs)
 
         def noted_nonzero(input, *args, as_tuple=False, **kwargs):
@@ -547,17 +545,14 @@ class ChosenRows:
                 self._one_hots.append((made, made._version, tensor.detach(), tensor._version))
             return made
 
-        with contextlib.ExitStack() as patches:
-            patches.enter_context(telling(self._note_error))
-            for owner, name, function in ((torch.Tensor, "nonzero", noted_nonzero), (torch, "nonzero", noted_nonzero),
-                                          (torch, "where", noted_where), (torch.Tensor, "__getitem__", noted_getitem),
-                                          (torch.Tensor, "__setitem__", noted_setitem), (torch, "masked_select", noted_masked_select),
-                                          (torch.Tensor, "masked_select", noted_masked_select),
-                                          (torch.nn.functional, "l1_loss", noted_l1_loss),
-                                          (torch.autograd.Function, "apply", classmethod(noted_apply)),
-                                          (torch.nn.functional, "one_hot", noted_one_hot), (torch.jit, "script", plain_script)):
-                patches.enter_context(unittest.mock.patch.object(
-                    owner, name, function if isinstance(function, classmethod) else _telling_errors(function)))
+        functions = {patches.TENSOR_NONZERO: noted_nonzero, patches.TORCH_NONZERO: noted_nonzero, patches.TORCH_WHERE: noted_where,
+                     patches.TENSOR_GETITEM: noted_getitem, patches.TENSOR_SETITEM: noted_setitem,
+                     patches.TORCH_MASKED_SELECT: noted_masked_select, patches.TENSOR_MASKED_SELECT: noted_masked_select,
+                     patches.L1_LOSS: noted_l1_loss, patches.FUNCTION_APPLY: classmethod(noted_apply),
+                     patches.ONE_HOT: noted_one_hot, patches.JIT_SCRIPT: plain_script}
+        with telling(self._note_error), patches.replaced({
+                patch: function if isinstance(function, classmethod) else _telling_errors(function)
+                for patch, function in functions.items()}):
             yield
 
     def _note_error(self, error: CaptureError) -> None:

@@ -6,13 +6,13 @@ is put together is nan, also where nobody asks."""
 from __future__ import annotations
 
 import contextlib
-import unittest.mock
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..errors import Frame, where
+from ..observe import patches
 from .lazy_rows import Check, Groups, Origin, Rows, Together, form, refused
 
 _CATS = (torch.cat, torch.concat, torch.concatenate)
@@ -77,8 +77,7 @@ class Segments:
                 and isinstance(tensor, FakeTensor) else None
             return split(tensor, split_size, dim) if counts is None else self._cut(tensor, counts)
 
-        with unittest.mock.patch.object(FakeTensor, "tolist", noted_tolist), \
-                unittest.mock.patch.object(torch.Tensor, "split", noted_split):
+        with patches.replaced({patches.FAKE_TENSOR_TOLIST: noted_tolist, patches.TENSOR_SPLIT: noted_split}):
             yield
 
     def _counts_of(self, sizes: Sequence[Any]) -> torch.Tensor | None:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import unittest.mock
-import warnings
 from typing import Any, Callable, Iterator
 
 import torch
+
+from ..observe import patches
 
 
 def _cov(input: torch.Tensor, correction: int = 1, fweights: torch.Tensor | None = None,
@@ -56,15 +56,7 @@ def _hinted_causal(mask: torch.Tensor | None, is_causal: bool | None = None, siz
 @contextlib.contextmanager
 def no_value_checks() -> Iterator[None]:
     """While entered, these functions trust their arguments. Process-wide, hence scoped."""
-    library = torch.library.Library("aten", "IMPL")
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "overriding a previously registered kernel" is what is meant
-            for key in ("AutogradCPU", "AutogradCUDA", "AutogradMeta", "AutogradPrivateUse1"):
-                library.impl("cov", _cov, key)
-        with unittest.mock.patch.object(torch, "any", _any_but_in(torch.nn.functional.gaussian_nll_loss)), \
-                unittest.mock.patch.object(torch.nn.modules.transformer, "_detect_is_causal_mask", _hinted_causal), \
-                unittest.mock.patch.object(torch.distributions.Distribution, "_validate_args", False):
-            yield
-    finally:
-        library._destroy()
+    with patches.replaced({
+            patches.COV: {"cov": _cov}, patches.TORCH_ANY: _any_but_in(torch.nn.functional.gaussian_nll_loss),
+            patches.CAUSAL_MASK: _hinted_causal, patches.VALIDATE_ARGS: False}):
+        yield
