@@ -8,12 +8,11 @@ counts in a Python number, which is a tensor from its first compiled step on: it
 from __future__ import annotations
 
 import contextlib
-import sys
-import unittest.mock
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
-from torch.optim import _adafactor
+
+from ..observe import patches
 
 
 def _update(params: Sequence[torch.Tensor], grads: Sequence[torch.Tensor], row_vars: Sequence[torch.Tensor | None],
@@ -47,14 +46,9 @@ def _root_mean_square(value: torch.Tensor) -> torch.Tensor:
     return value.norm(2).to(torch.float64) / value.numel()**0.5
 
 
-def _of_transformers() -> type | None:
-    module = sys.modules.get("transformers.optimization")
-    return getattr(module, "Adafactor", None)
-
-
 def count_in_tensors(optimizer: torch.optim.Optimizer) -> None:
     """Makes tensors of the numbers in the state of transformers' Adafactor."""
-    cls = _of_transformers()
+    cls = patches.ADAFACTOR_OF_TRANSFORMERS.find_owner()
     for state in optimizer.state.values() if cls is not None and isinstance(optimizer, cls) else ():
         state.update((name, torch.tensor(float(state[name]))) for name in ("step", "RMS")
                      if isinstance(state.get(name), (int, float)))
@@ -117,12 +111,7 @@ def _update_of_transformers(self: Any, group: dict[str, Any], p: torch.Tensor, s
 @contextlib.contextmanager
 def traceable_adafactor() -> Iterator[None]:
     """While entered, Adafactor.step() computes with tensors."""
-    cls = _of_transformers()
-    with contextlib.ExitStack() as patches:
-        for name in ("_single_tensor_adafactor", "_multi_tensor_adafactor"):
-            patches.enter_context(unittest.mock.patch.object(_adafactor, name, _update))
-        if cls is not None:
-            step = torch.optim.Optimizer.profile_hook_step(_step_of_transformers)
-            step.hooked = True
-            patches.enter_context(unittest.mock.patch.object(cls, "step", step))
+    step = torch.optim.Optimizer.profile_hook_step(_step_of_transformers)
+    step.hooked = True
+    with patches.replaced({**dict.fromkeys(patches.ADAFACTORS, _update), patches.ADAFACTOR_OF_TRANSFORMERS: step}):
         yield

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
 from types import TracebackType
-from typing import Any, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch import nn
@@ -21,6 +20,7 @@ from ...models import DTYPES
 from ...precision import Precision
 from ..errors import CaptureError, Frame, error_at, user_frames, users_frames
 from ..model.casts import policies
+from ..observe import patches
 from .optimizers import Optimizers
 
 
@@ -53,7 +53,7 @@ def keeping_gradients(model: nn.Module, default: Precision | None, optimizers: O
             p.grad_dtype = kept[id(p)]
         for handle in optimizers.register_step_hooks(_refuse_fused, _nothing):
             undo.callback(handle.remove)
-        undo.enter_context(_clipping_in_f32())
+        undo.enter_context(_clipping_in_f32.replaced())
         try:
             yield
         except CaptureError:
@@ -106,32 +106,11 @@ def _refused(optimizer: torch.optim.Optimizer, mixed: list[torch.Tensor], frames
                     "as SGD without fused=True does")
 
 
-_LOCK, _clipping = threading.Lock(), contextlib.ExitStack()  # the replicas of a reference step in threads of their own
-_users = 0
-
-
-@contextlib.contextmanager
-def _clipping_in_f32() -> Iterator[None]:
+def _clipping() -> dict[patches.Entry, Callable]:
     """clip_grad_norm_() of gradients that are narrower: norms and the coefficient in f32, which is rounded to a gradient's
     type before it is multiplied; the total is rounded to the widest type among them."""
-    global _users
-    with _LOCK:
-        _users += 1
-        if _users == 1:
-            _clipping.enter_context(_replaced_clipping())
-    try:
-        yield
-    finally:
-        with _LOCK:
-            _users -= 1
-            if not _users:
-                _clipping.close()
-
-
-@contextlib.contextmanager
-def _replaced_clipping() -> Iterator[None]:
     exact: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the id of a rounded total: it, and what it was
-    total_norm, clip = clip_grad._get_total_norm, clip_grad._clip_grads_with_norm_
+    total_norm = clip_grad._get_total_norm
 
     def get_total_norm(tensors: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
@@ -154,8 +133,7 @@ def _replaced_clipping() -> Iterator[None]:
             for dtype, grads in by_type.items():
                 torch._foreach_mul_(grads, coefficient.to(dtype))
 
-    clip_grad._get_total_norm, clip_grad._clip_grads_with_norm_ = get_total_norm, clip_with_norm
-    try:
-        yield
-    finally:
-        clip_grad._get_total_norm, clip_grad._clip_grads_with_norm_ = total_norm, clip
+    return {patches.GET_TOTAL_NORM: get_total_norm, patches.CLIP_WITH_NORM: clip_with_norm}
+
+
+_clipping_in_f32 = patches.Shared(_clipping)  # the replicas of a reference step run in threads

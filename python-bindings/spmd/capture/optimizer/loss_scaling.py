@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import unittest.mock
 import weakref
 from collections import defaultdict
 from typing import Any, Callable, Iterable, Iterator
@@ -28,6 +27,7 @@ from torch.amp import GradScaler
 from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
 from ..errors import CURE_OF_F16_GRADIENTS, error_at, users_frames
+from ..observe import patches
 
 _CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
 _TENSORS = {"scale": "_scale", "growth_tracker": "_growth_tracker"}
@@ -101,13 +101,11 @@ def traceable_scalers(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module in known:
             stack.enter_context(module.traced())
-        patch = unittest.mock.patch.object
-        stack.enter_context(patch(torch, "_amp_foreach_non_finite_check_and_unscale_", _check_and_unscale))
-        stack.enter_context(patch(torch, "_amp_update_scale_", _update_scale))
-        stack.enter_context(patch(GradScaler, "_maybe_opt_step", _masked_step))
-        stack.enter_context(patch(GradScaler, "step", functools.partialmethod(_step, GradScaler.step)))
-        scale = functools.partialmethod(_scale, GradScaler.scale, scalers)
-        stack.enter_context(patch(GradScaler, "scale", scale))
+        stack.enter_context(patches.replaced({
+            patches.AMP_CHECK_AND_UNSCALE: _check_and_unscale, patches.AMP_UPDATE_SCALE: _update_scale,
+            patches.SCALER_MAYBE_OPT_STEP: _masked_step,
+            patches.SCALER_STEP: functools.partialmethod(_step, GradScaler.step),
+            patches.SCALER_SCALE: functools.partialmethod(_scale, GradScaler.scale, scalers)}))
         yield
 
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from typing import Collection, Iterator
+from typing import Any, Collection, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from ..errors import CaptureError
+from ..observe import patches
 from .masters import MASTER
 from .optimizers import Optimizers
 
@@ -73,19 +74,20 @@ def traceable_step(optimizers: Optimizers) -> Iterator[None]:
     They accept a tensor learning rate and capturable=True on the CPU only while torch.compiler.is_compiling(); the flag
     is raised around optimizer.step() alone, so that the model's own code sees nothing of it.
     """
-    saved = torch.compiler._is_compiling_flag
     needed = not all(group.get("fused") for group in optimizers.param_groups)
+    raised = contextlib.ExitStack()
 
-    def set_flag(value: bool):
-        def hook(*unused):
-            torch.compiler._is_compiling_flag = value
-        return hook
+    def raise_flag(*unused: Any) -> None:
+        raised.enter_context(patches.replaced({patches.IS_COMPILING: True}))
 
-    handles = optimizers.register_step_hooks(set_flag(True), set_flag(saved)) if needed else []
+    def lower_flag(*unused: Any) -> None:
+        raised.close()
+
+    handles = optimizers.register_step_hooks(raise_flag, lower_flag) if needed else []
     try:
         yield
     finally:
-        torch.compiler._is_compiling_flag = saved
+        raised.close()
         for handle in handles:
             handle.remove()
 
