@@ -4,8 +4,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import logging
-from typing import Any, Callable, Collection, Iterator
+from typing import Any, Callable, Collection
 
 import torch
 import torch.fx
@@ -27,6 +26,7 @@ from .model.data_assignments import DataAssignments
 from .model.fakes import FakeStep, Input, ReplacedGradient
 from .model.module_casts import followed_module_casts
 from .model.torch_compiled import traced_through
+from .observe import patches
 from .observe.op_recorder import ProvenanceMode, user_stack
 from .observe.operator_forms import OperatorForms
 from .ops import custom_ops
@@ -237,29 +237,6 @@ def _trace_reached(call: StepCall, around: _Surroundings, with_gradients: Collec
         return traced
 
 
-@contextlib.contextmanager
-def _without_torch_log() -> Iterator[None]:
-    """PyTorch logs its own traceback of an op that refuses its shapes, which the error tells with the user's line."""
-    log = logging.getLogger("torch._subclasses.fake_tensor")
-    saved, log.disabled = log.disabled, True
-    try:
-        yield
-    finally:
-        log.disabled = saved
-
-
-@contextlib.contextmanager
-def _without_onednn() -> Iterator[None]:
-    """An LSTM is traced as the arithmetic it consists of, not as one op of that library. torch.backends.mkldnn.flags would
-    set more, and warn of it."""
-    saved = torch.backends.mkldnn.enabled
-    torch._C._set_mkldnn_enabled(False)
-    try:
-        yield
-    finally:
-        torch._C._set_mkldnn_enabled(saved)
-
-
 def _out_of_inference_mode(function: Callable) -> Callable:
     """Whose tensors no trace can follow; gradients stay off there."""
     @functools.wraps(function)
@@ -317,7 +294,8 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
             # identity, and the user's code reaches them by its own ways.
             with (fakes.refusals.of_conversions(), assigned.followed(), one_op_composites(), sync_batch_norms(), no_value_checks(),
                   segments.followed(), chosen.followed(), followed_module_casts(), meshes_outside(stamps.known.value),
-                  _without_onednn(), stamps, stamps.tracking(), around.scheduled.tracing(), warn_of_output_and_clocks(), draws):
+                  patches.replaced({patches.ONEDNN: False}), stamps, stamps.tracking(), around.scheduled.tracing(),
+                  warn_of_output_and_clocks(), draws):
                 hooks = call.optimizers.register_step_hooks(fakes.note_gradients)
                 versions = [tensor._version for tensor in batch]
                 try:
@@ -374,7 +352,7 @@ def _trace_once(call: StepCall, around: _Surroundings, with_gradients: Collectio
             return tensors
 
         try:
-            with fakes.mode, _without_torch_log(), traced_through(), inline_checkpoints(), \
+            with fakes.mode, patches.replaced({patches.FAKE_TENSOR_LOG: True}), traced_through(), inline_checkpoints(), \
                     only_autocast_of_the_traced_device(), traceable_step(call.optimizers), fx_traceback.preserve_node_meta(), \
                     torch.autograd.set_multithreading_enabled(False), torch.set_grad_enabled(torch.is_grad_enabled()):
                 module = make_fx(traced_step, **make_fx_options())(*(i.fake for i in fakes.inputs))

@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import inspect
 import sys
-import unittest.mock
 from typing import Any, Callable, Iterator
 
 import torch
@@ -16,6 +14,7 @@ from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import CaptureError
+from ..observe import patches
 
 _MODULE = "torch.distributed.device_mesh"
 
@@ -33,21 +32,13 @@ def is_made_of_meshes(value: Any) -> bool:
 def meshes_outside(value_of: Callable[[torch.Tensor], torch.Tensor | None]) -> Iterator[None]:
     """While entered, meshes are made and cut as outside of a trace. `value_of`: what a traced tensor holds, where that
     is known: a mesh is made of the numbers of ranks."""
-    module = sys.modules.get(_MODULE)
-    if module is None:
-        yield
-        return
-    with contextlib.ExitStack() as undo:
-        for name, method in list(vars(module.DeviceMesh).items()):
-            if name in ("__init__", "__getitem__") or not name.startswith("__") and inspect.isroutine(_function(method)):
-                outside = _outside(_function(method), value_of)
-                undo.enter_context(unittest.mock.patch.object(
-                    module.DeviceMesh, name, type(method)(outside) if _function(method) is not method else outside))
-        yield
+    def outside(patch: patches.Patch) -> Any:
+        method = vars(patch.find_owner())[patch.name]
+        is_bound = isinstance(method, (staticmethod, classmethod))
+        return type(method)(_outside(method.__func__, value_of)) if is_bound else _outside(method, value_of)
 
-
-def _function(method: Any) -> Any:
-    return method.__func__ if isinstance(method, (staticmethod, classmethod)) else method
+    with patches.replaced({patch: outside(patch) for patch in patches.mesh_methods()}):
+        yield
 
 
 def _outside(function: Callable, value_of: Callable[[torch.Tensor], torch.Tensor | None]) -> Callable:

@@ -3,13 +3,13 @@ number. A compiled step reduces them in each backward, which is told."""
 from __future__ import annotations
 
 import contextlib
-import unittest.mock
 from typing import Iterator
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from ...remarks import remark
+from ..observe import patches
 
 
 def _tell() -> None:
@@ -33,5 +33,5 @@ def told_of_no_sync() -> Iterator[None]:
         _tell()
         return original(self)
 
-    with unittest.mock.patch.object(DistributedDataParallel, "no_sync", no_sync):
+    with patches.replaced({patches.NO_SYNC: no_sync}):
         yield

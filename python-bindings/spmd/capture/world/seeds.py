@@ -9,9 +9,9 @@ import contextlib
 import functools
 import random
 import sys
-import unittest.mock
 from typing import Any, Callable, Iterator
 
+from ..observe import patches
 from .host_state import host_generator_states
 
 
@@ -28,9 +28,10 @@ class SeededGenerators:
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
         """While entered, seeding a generator of which nothing was drawn so far is noted."""
-        generators: list[tuple[str, Any, Callable, Callable]] = [("random", random, random.getstate, random.setstate)]
+        generators: list[tuple[str, patches.Patch, Callable, Callable]] = [
+            ("random", patches.SEED, random.getstate, random.setstate)]
         if (numpy := sys.modules.get("numpy")) is not None:
-            generators.append(("numpy", numpy.random, numpy.random.get_state, numpy.random.set_state))
+            generators.append(("numpy", patches.SEED_OF_NUMPY, numpy.random.get_state, numpy.random.set_state))
         before = host_generator_states()
 
         def noting(library: str, original: Callable) -> Callable:
@@ -41,9 +42,7 @@ class SeededGenerators:
                 return original(*args, **options)
             return seed
 
-        with contextlib.ExitStack() as patches:
-            for library, module, _, _ in generators:
-                patches.enter_context(unittest.mock.patch.object(module, "seed", noting(library, module.seed)))
+        with patches.replaced({patch: noting(library, patch.value()) for library, patch, *_ in generators}):
             yield
         self._put = [functools.partial(put, state()) for library, _, state, put in generators if library in self._seeded]
 

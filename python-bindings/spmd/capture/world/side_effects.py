@@ -9,14 +9,12 @@ attributes that nobody can set anew.
 from __future__ import annotations
 
 import argparse
-import builtins
 import contextlib
 import dis
 import inspect
 import logging
 import re
 import sys
-import time
 import types
 import warnings
 from typing import Any, Callable, Iterator
@@ -26,6 +24,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from ..errors import Frame, error_at, where
 from ..model.fakes import FakeStep
+from ..observe import patches
 from ..ops import custom_ops
 from ..optimizer.optimizers import Optimizers
 from .code_names import Names, has_users_class, is_users_file, users_hooks
@@ -211,10 +210,6 @@ def _codes(function: Callable) -> list[types.CodeType]:
     return found
 
 
-_CLOCKS = ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
-           "process_time_ns")
-
-
 @contextlib.contextmanager
 def warn_of_output_and_clocks() -> Iterator[None]:
     """While entered, print(), logging and reading a clock in the user's code warn that a captured step does so once."""
@@ -239,14 +234,7 @@ def warn_of_output_and_clocks() -> Iterator[None]:
         handle(logger, record)
 
     handle = logging.Logger.handle
-    changed = [(builtins, "print", warning(print, "prints", prints)), (logging.Logger, "handle", log)]
-    changed += [(time, name, warning(getattr(time, name), "reads a clock",
-                                     "take the time around the call")) for name in _CLOCKS]
-    saved = [(place, name, getattr(place, name)) for place, name, _ in changed]
-    for place, name, value in changed:
-        setattr(place, name, value)
-    try:
+    clocks = {clock: warning(clock.value(), "reads a clock", "take the time around the call")
+              for clock in patches.CLOCKS}
+    with patches.replaced({patches.PRINT: warning(print, "prints", prints), patches.LOGGER_HANDLE: log} | clocks):
         yield
-    finally:
-        for place, name, value in saved:
-            setattr(place, name, value)

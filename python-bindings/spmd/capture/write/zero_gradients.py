@@ -9,6 +9,8 @@ from typing import Any, Callable, Iterator
 import torch
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
+from ..observe import patches
+
 _FACTOR = 3.0  # no power of two, by which roundings would only be scaled
 
 
@@ -56,8 +58,5 @@ def _scaled_losses(factor: float) -> Iterator[None]:
         made = original(outputs, gradients, *also, **more)
         return tuple(new * factor if given is None and new is not None else new for given, new in zip(gradients, made))
 
-    torch.autograd._make_grads = make
-    try:
+    with patches.replaced({patches.MAKE_GRADS: make}):
         yield
-    finally:
-        torch.autograd._make_grads = original
