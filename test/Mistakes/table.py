@@ -811,4 +811,8 @@ MISTAKES = [
             "elif kind in _CONSTANTS:\n                key += ⟦kind, value⟧", "(value,)",
             "A product by 1.0 is traced with the type that one by 1 has given.",
             ("Python/test_operator_forms",)),
+    Mistake("python-patch-inherited", "python-bindings/spmd/capture/observe/patches.py",
+            "⟦delattr(owner, self.name)⟧", "setattr(owner, self.name, saved)",
+            "A method that a capture replaces in a subclass shadows the method of the base class afterwards.",
+            ("Python/test_patches",)),
 ]
