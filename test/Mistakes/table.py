@@ -800,7 +800,7 @@ MISTAKES = [
             "A flag that was None, or not there, before a step set it is not set after a call.",
             ("Python/test_settings",)),
     Mistake("python-setting-thawed", "python-bindings/spmd/capture/world/settings.py",
-            "module._parameters[one.name].requires_grad_(⟦one.value⟧)", "False",
+            "parameters_of(module)[one.name].requires_grad_(⟦one.value⟧)", "False",
             "A parameter that a step unfreezes stays frozen.",
             ("Python/test_settings",)),
     Mistake("python-known-parts", "python-bindings/spmd/capture/values/known_values.py",

@@ -7,9 +7,9 @@ import inspect
 from typing import Any, Callable, Sequence
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ..precision import Precision
+from ..torch_api.tracing import pytree
 from .errors import CaptureError
 from .model.casts import computing_in
 from .model.exported import exported_module, is_exported, without_aliases

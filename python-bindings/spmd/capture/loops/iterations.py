@@ -8,6 +8,7 @@ from typing import Any, Callable
 import torch
 import torch.fx
 
+from ...torch_api.operators import OpOverload, schema_of
 from ..observe.operator_forms import Likeness
 from ..observe.torch_calls import form_of
 
@@ -144,7 +145,7 @@ class Way:
 def is_view(node: torch.fx.Node) -> bool:
     if node.target is operator.getitem:
         return True
-    returns = node.target._schema.returns if isinstance(node.target, torch._ops.OpOverload) else ()
+    returns = schema_of(node.target).returns if isinstance(node.target, OpOverload) else ()
     return bool(returns) and all(r.alias_info is not None and not r.alias_info.is_write for r in returns)
 
 

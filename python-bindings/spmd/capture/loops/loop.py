@@ -7,6 +7,7 @@ from typing import Any, Callable, Mapping
 import torch
 import torch.fx
 
+from ...torch_api.autograd import set_grad_enabled
 from ..observe.memory import memory_of
 from ..observe.torch_calls import copied, describe_call, form_of, replaced, sequence, surroundings
 from ..ops.draws import Draws
@@ -14,7 +15,6 @@ from .iterations import Call, Inner, Over, Repeat, Repeated, Traced, Way, betwee
 from .placeholders import StandIns
 
 _BACKWARD = torch.Tensor.backward
-_SET_GRAD = torch._C._set_grad_enabled
 
 
 class Unlike(Exception):
@@ -48,7 +48,7 @@ class Loop:
                     raise Unlike
             elif tensor is not known or slot in call.carried:
                 self._compare_outside(call, slot, tensor)
-        if func is _SET_GRAD:
+        if func is set_grad_enabled:
             func(*args, **kwargs)
         made = self._results(number, tensors) if call.results else []
         self._draws.streams += call.streams

@@ -7,8 +7,9 @@ from typing import Any, Iterable, NoReturn, Sequence
 
 import torch
 import torch.fx
-from torch._subclasses.fake_tensor import FakeTensor
 
+from ...torch_api.tensors import is_view
+from ...torch_api.tracing import FakeTensor, last_node_of
 from ..observe.memory import memory_of
 from ..observe.operator_forms import Likeness, OperatorForms
 from .iterations import Inner, Over, Repeat, of_iteration
@@ -66,7 +67,7 @@ class StandIns:
         return None if slot is None else slot.proxy.node
 
     def last_node(self) -> torch.fx.Node:
-        return self.tracer.graph._root.prev
+        return last_node_of(self.tracer.graph)
 
     def means_something(self, value: Any) -> bool:
         """Outside of its iteration: what an earlier iteration gave gets a node when it is used."""
@@ -102,7 +103,7 @@ class StandIns:
     def give_node(self, stand_in: torch.Tensor, tensor: torch.Tensor) -> None:
         """The node of `tensor`, with which others may share memory."""
         self._set_node(stand_in, self.node_of(tensor))
-        if tensor._is_view():
+        if is_view(tensor):
             self._unwritten[memory_of(stand_in)] = stand_in
 
     def _set_node(self, stand_in: torch.Tensor, node: torch.fx.Node) -> None:

@@ -11,9 +11,10 @@ from typing import Iterator
 
 import torch
 import torch.utils.checkpoint
-from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.module import register_module_forward_hook
-from torch.utils import _pytree as pytree
+
+from ...torch_api.modules import BatchNorm
+from ...torch_api.tracing import pytree
 
 from ..observe import patches
 
@@ -21,10 +22,10 @@ _OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_
 
 
 def _inline(function, *args, **kwargs):
-    norms: list[tuple[_BatchNorm, torch.Tensor]] = []
+    norms: list[tuple[BatchNorm, torch.Tensor]] = []
 
     def note(module, inputs, output):
-        if isinstance(module, _BatchNorm) and module.training and module.track_running_stats:
+        if isinstance(module, BatchNorm) and module.training and module.track_running_stats:
             norms.append((module, inputs[0].detach()))
 
     with register_module_forward_hook(note):
@@ -34,7 +35,7 @@ def _inline(function, *args, **kwargs):
     return result
 
 
-def _update_again(norms: list[tuple[_BatchNorm, torch.Tensor]], results: list[torch.Tensor]) -> None:
+def _update_again(norms: list[tuple[BatchNorm, torch.Tensor]], results: list[torch.Tensor]) -> None:
     """When the first of `results` has a gradient, which is when eager computes them again."""
 
     def update(gradient: torch.Tensor) -> None:

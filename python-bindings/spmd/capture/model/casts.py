@@ -12,10 +12,12 @@ from typing import Any, Iterator
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
 from ...annotations import annotation_of
 from ...precision import Precision
+from ...torch_api.modules import buffers_of, parameters_of, refresh_flat_weights
+from ...torch_api.tensors import version_of
+from ...torch_api.tracing import pytree
 from ..errors import CaptureError
 
 _NONE = Precision(cast_inputs=False)
@@ -89,8 +91,8 @@ class _Region:
             wanted = policy.param if policy.cast_inputs else None
             casts: dict[int, torch.Tensor] = {}
             for own in self._modules:
-                self._swap(own._parameters, policy.param, casts, swapped)
-                self._swap(own._buffers, policy.buffer, casts, swapped)
+                self._swap(parameters_of(own), policy.param, casts, swapped)
+                self._swap(buffers_of(own), policy.buffer, casts, swapped)
                 _follow(own)
         self._entered.append((swapped, given))
         return _cast((args, kwargs), wanted)
@@ -102,7 +104,7 @@ class _Region:
                 cast = casts.get(id(tensor))
                 if cast is None:
                     cast = casts[id(tensor)] = tensor.to(dtype)
-                swapped.append((tensors, name, tensor, cast, cast._version))
+                swapped.append((tensors, name, tensor, cast, version_of(cast)))
                 tensors[name] = cast
 
     def leave(self, module: nn.Module, args: tuple, result: Any) -> Any:
@@ -112,7 +114,7 @@ class _Region:
                 raise CaptureError(f"the step replaces {name!r} of a module that computes in another precision\n"
                                    f"  cure: write into it in place: self.{name}.copy_(...)")
             tensors[name] = tensor
-            if cast._version != version:  # a running mean
+            if version_of(cast) != version:  # a running mean
                 with torch.no_grad():
                     tensor.copy_(cast)
         for own in self._modules:
@@ -124,7 +126,7 @@ class _Region:
 def _follow(module: nn.Module) -> None:
     """A recurrent module has a list of its parameters beside them."""
     if isinstance(module, nn.RNNBase):
-        module._flat_weights = [module._parameters.get(name) for name in module._flat_weights_names]
+        refresh_flat_weights(module)
 
 
 def _is_floating(value: Any) -> bool:

@@ -10,9 +10,8 @@ import contextlib
 from typing import Iterator, NamedTuple
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+from ...torch_api.tracing import FakeTensor, get_proxy_mode
 from ..errors import Frame, error_at
 from ..observe import patches
 from ..observe.memory import memory_of

@@ -16,9 +16,12 @@ from typing import Any, Callable, Iterator
 import torch
 import torch.fx
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
+from ...torch_api.modules import buffers_of, non_persistent_buffers_of, parameters_of
+from ...torch_api.operators import HigherOrderOperator
+from ...torch_api.tracing import GUARDS_MODULE, has_specs, in_spec_of, out_spec_of, pytree
 from ..errors import CaptureError, Frame, error_at, is_user_file
+from ..observe.memory import memory_of
 from ..observe.op_recorder import at_lines, user_stack
 
 # Assertions about shapes and dtypes: those of the inputs are checked at each call, and follow for all else.
@@ -60,7 +63,7 @@ class _Program:
     """The graph of a file and what it is called with and gives; never changed, and shared by copies of the module."""
 
     def __init__(self, module: torch.fx.GraphModule, examples: Any):
-        self.graph, self.in_spec, self.out_spec = torch.fx.Graph(), module._in_spec, module._out_spec
+        self.graph, self.in_spec, self.out_spec = torch.fx.Graph(), in_spec_of(module), out_spec_of(module)
         self.graph.output(self.graph.graph_copy(module.graph, {}))  # without the module that has the other graph
         self.placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
         self.bodies = {n.target: getattr(module, n.target) for n in self.graph.nodes
@@ -104,7 +107,7 @@ _made: weakref.WeakKeyDictionary[Any, ExportedModule] = weakref.WeakKeyDictionar
 def is_exported(value: Any) -> bool:
     """An ExportedProgram, or what its module() gives."""
     return isinstance(value, ExportedProgram) or (
-        isinstance(value, torch.fx.GraphModule) and hasattr(value, "_in_spec") and hasattr(value, "_out_spec")
+        isinstance(value, torch.fx.GraphModule) and has_specs(value)
         and any("nn_module_stack" in node.meta for node in value.graph.nodes))
 
 
@@ -129,7 +132,7 @@ def _make(program: ExportedProgram | torch.fx.GraphModule) -> ExportedModule:
     source = program.module() if isinstance(program, ExportedProgram) else program
     graph = _Program(source, examples)
     classes = dict(_classes(source.graph))
-    paths = [path for path, _ in source.named_modules() if path.split(".")[0] not in (*graph.bodies, "_guards_fn")]
+    paths = [path for path, _ in source.named_modules() if path.split(".")[0] not in (*graph.bodies, GUARDS_MODULE)]
     paths += [path for path in classes if path not in paths]
     parts: dict[str, ExportedPart] = {}
     for path in paths:
@@ -143,15 +146,15 @@ def _make(program: ExportedProgram | torch.fx.GraphModule) -> ExportedModule:
     for path, module in source.named_modules():
         if path not in parts:
             continue
-        for name, parameter in module._parameters.items():
-            key = id(parameter) if parameter is None else (parameter.untyped_storage()._cdata, parameter.data_ptr(),
+        for name, parameter in parameters_of(module).items():
+            key = id(parameter) if parameter is None else (memory_of(parameter), parameter.data_ptr(),
                                                            *parameter.shape, *parameter.stride())
             owner = owners.setdefault(key, parameter) if parameter is not None and parameter.numel() else parameter
             if owner is not parameter:
                 root.aliases[id(parameter)] = parameter, owner
             parts[path].register_parameter(name, owner)
-        for name, buffer in module._buffers.items():
-            parts[path].register_buffer(name, buffer, name not in module._non_persistent_buffers_set)
+        for name, buffer in buffers_of(module).items():
+            parts[path].register_buffer(name, buffer, name not in non_persistent_buffers_of(module))
         for name, value in vars(module).items():  # constants that the export lifted
             if isinstance(value, torch.Tensor):
                 parts[path].register_buffer(name, value, persistent=False)
@@ -181,7 +184,7 @@ def _named_class(name: str, base: type) -> type:
 
 def _asserts(node: torch.fx.Node) -> bool:
     name = getattr(getattr(node.target, "overloadpacket", node.target), "__name__", "")
-    return node.op == "call_function" and name in _ASSERTIONS or (node.op, node.target) == ("call_module", "_guards_fn")
+    return node.op == "call_function" and name in _ASSERTIONS or (node.op, node.target) == ("call_module", GUARDS_MODULE)
 
 
 class _Run(torch.fx.Interpreter):
@@ -210,7 +213,7 @@ class _Run(torch.fx.Interpreter):
         return bodies[target] if target in bodies else super().get_attr(target, args, kwargs)
 
     def call_function(self, target: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        if isinstance(target, torch._ops.HigherOrderOperator):
+        if isinstance(target, HigherOrderOperator):
             return self._call_body(target.name(), args)
         if kwargs.get("device") is not None:  # where the export ran; the module may have moved since
             kwargs = {**kwargs, "device": self._device}

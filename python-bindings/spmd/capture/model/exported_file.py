@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch.export import ExportedProgram
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import pytree
 from ..errors import CaptureError
 from ..observe import patches
 from .exported import ExportedModule, exported_module, fits, size_of

@@ -7,8 +7,9 @@ import itertools
 from typing import Any, Iterator
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
+from ...torch_api.modules import parse_to
+from ...torch_api.tracing import FakeTensor
 from ..errors import error_at
 from ..observe import patches
 from ..observe.op_recorder import user_stack
@@ -23,7 +24,7 @@ def followed_module_casts() -> Iterator[None]:
         tensors = [t for t in itertools.chain(module.parameters(), module.buffers()) if isinstance(t, FakeTensor)]
         if not tensors:
             return to(module, *args, **kwargs)
-        _, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+        _, dtype, _, memory_format = parse_to(*args, **kwargs)
         other = next((t.dtype for t in tensors if dtype not in (None, t.dtype) and t.is_floating_point()), None)
         if memory_format is not None or other is not None:
             raise error_at(user_stack()[0], f"the step changes a {type(module).__qualname__} of {other or tensors[0].dtype} to "

@@ -1,11 +1,11 @@
 """torch.compile, looked through: a step is compiled as a whole, with what a compiled module or function was made from."""
 from __future__ import annotations
 
-import sys
 from typing import ContextManager
 
 import torch
 
+from ...torch_api.modules import is_compiled_module, original_of
 from ..observe import patches
 
 
@@ -21,7 +21,6 @@ def run_eagerly() -> ContextManager[None]:
 
 def original(module: torch.nn.Module) -> torch.nn.Module:
     """What torch.compile was given, whose names have no _orig_mod in them."""
-    dynamo = sys.modules.get("torch._dynamo.eval_frame")
-    while dynamo is not None and isinstance(module, dynamo.OptimizedModule):
-        module = module._orig_mod
+    while is_compiled_module(module):
+        module = original_of(module)
     return module

@@ -39,6 +39,11 @@ from typing import Any, Callable, ContextManager, Iterator, Mapping, Protocol
 import torch
 import torch.utils.checkpoint
 
+from ...torch_api import replaced as private
+from ...torch_api.modules import compiler_stance, dynamo_config, is_dynamo_loaded
+from ...torch_api.operators import destroy_library
+from ...torch_api.settings import set_mkldnn_enabled
+
 
 class Entry(Protocol):
     """An entry of the table."""
@@ -132,7 +137,7 @@ class Kernels:
                         library.impl(name, function, key)
             yield
         finally:
-            library._destroy()
+            destroy_library(library)
 
 
 @contextlib.contextmanager
@@ -171,14 +176,14 @@ class Shared:
 
 # model/: modules, tensors and what PyTorch runs around them
 
-FAKE_TENSOR_DATA = Patch("torch._subclasses.fake_tensor:FakeTensor", "data",
+FAKE_TENSOR_DATA = Patch(private.FAKE_TENSOR, "data",
                          "The tracer must see assignments to .data, which are not operators.")
 MODULE_TO = Patch("torch.nn:Module", "to",
                   "A cast of a module inside a step would replace parameters that the step trains.")
 AUTOCAST_INIT = Patch("torch:autocast", "__init__", "A region that the step disables itself is not an error.")
 AUTOCAST_ENTER = Patch("torch:autocast", "__enter__",
                        "Autocast for another device would have no effect on a trace on CPU fakes.")
-FOREACH_TYPES = Patch("torch.utils._foreach_utils", "_foreach_supported_types",
+FOREACH_TYPES = Patch(*private.FOREACH_TYPES,
                       "clip_grad_norm_ and zero_grad choose their foreach form by type: a fake counts as a tensor.")
 CHECKPOINT = Patch("torch.utils.checkpoint", "checkpoint",
                    "The compiler chooses what to recompute; a traced recomputation would draw new random numbers.")
@@ -193,16 +198,16 @@ def checkpoint_names() -> list[Patch]:
 
 def _of_dynamo(set_to: Callable[[Any], ContextManager[None]]) -> Callable[[Any], ContextManager[None]]:
     """Without torch._dynamo nothing is compiled, and importing it takes a second."""
-    return lambda value: set_to(value) if "torch._dynamo" in sys.modules else contextlib.nullcontext()
+    return lambda value: set_to(value) if is_dynamo_loaded() else contextlib.nullcontext()
 
 
 NESTED_TRACE_ERRORS = Switch(
-    "torch._dynamo.config.error_on_nested_fx_trace", "A trace goes through what torch.compile has made.",
-    lambda: torch._dynamo.config.error_on_nested_fx_trace,
-    _of_dynamo(lambda value: torch._dynamo.config.patch(error_on_nested_fx_trace=value)))
+    "torch.compile's error_on_nested_fx_trace", "A trace goes through what torch.compile has made.",
+    lambda: dynamo_config().error_on_nested_fx_trace,
+    _of_dynamo(lambda value: dynamo_config().patch(error_on_nested_fx_trace=value)))
 COMPILER_STANCE = Switch(
     "torch.compiler.set_stance", "The reference step runs what torch.compile was given.",
-    lambda: torch._dynamo.eval_frame._stance.stance, _of_dynamo(lambda value: torch.compiler.set_stance(value)))
+    compiler_stance, _of_dynamo(lambda value: torch.compiler.set_stance(value)))
 
 # ops/: operators that are traced in another form
 
@@ -218,11 +223,11 @@ SYNC_BATCH_NORM = Patch("torch.nn:SyncBatchNorm", "forward", "The operators of S
 @contextlib.contextmanager
 def _set_onednn(value: bool) -> Iterator[None]:
     saved = torch.backends.mkldnn.enabled
-    torch._C._set_mkldnn_enabled(value)
+    set_mkldnn_enabled(value)
     try:
         yield
     finally:
-        torch._C._set_mkldnn_enabled(saved)
+        set_mkldnn_enabled(saved)
 
 
 # torch.backends.mkldnn.flags() would set more, and warn.
@@ -244,15 +249,15 @@ FUNCTION_APPLY = Patch("torch.autograd:Function", "apply",
                        "A torch.autograd.Function receives tensors, not rows whose number depends on data.")
 ONE_HOT = Patch("torch.nn.functional", "one_hot", "A mask from a one-hot tensor selects the rows of one class.")
 JIT_SCRIPT = Patch("torch.jit", "script", "The compiler of TorchScript only accepts PyTorch's own functions.")
-FAKE_TENSOR_TOLIST = Patch("torch._subclasses.fake_tensor:FakeTensor", "tolist",
+FAKE_TENSOR_TOLIST = Patch(private.FAKE_TENSOR, "tolist",
                            "The trace follows sizes of segments from a tensor to split().")
 TENSOR_SPLIT = Patch("torch:Tensor", "split", "A split by data-dependent sizes gives segments of unknown length.")
 
 COV = Kernels(("cov",), _AUTOGRAD_KEYS, "torch.cov reads values only to warn.")
 TORCH_ANY = Patch("torch", "any", "gaussian_nll_loss reads values only to reject a negative variance.")
-CAUSAL_MASK = Patch("torch.nn.modules.transformer", "_detect_is_causal_mask",
+CAUSAL_MASK = Patch(*private.DETECT_IS_CAUSAL_MASK,
                     "nn.TransformerEncoder reads a mask only to replace it by an equal one.")
-VALIDATE_ARGS = Patch("torch.distributions:Distribution", "_validate_args",
+VALIDATE_ARGS = Patch(*private.VALIDATE_ARGS,
                       "torch.distributions reads values only to reject them.")
 
 # observe/ and messages: conversions out of PyTorch, and what PyTorch logs
@@ -260,13 +265,12 @@ VALIDATE_ARGS = Patch("torch.distributions:Distribution", "_validate_args",
 TENSOR_NUMPY = Patch("torch:Tensor", "numpy",
                      "Under a fake tensor mode, numpy() of a real tensor gives invalid memory.")
 TEXTS = tuple(Patch(owner, name, "A string that a traced value is printed into would be a constant.")
-              for owner in ("torch:SymFloat", "torch:SymInt", "torch:SymBool",
-                            "torch._subclasses.fake_tensor:FakeTensor")
+              for owner in ("torch:SymFloat", "torch:SymInt", "torch:SymBool", private.FAKE_TENSOR)
               for name in ("__repr__", "__str__"))
-CONVERSIONS = tuple(Patch("torch._subclasses.fake_tensor:FakeTensor", name,
+CONVERSIONS = tuple(Patch(private.FAKE_TENSOR, name,
                           "A failed conversion ends the capture, also if the step catches the error.")
                     for name in ("numpy", "__array__", "__format__", "data_ptr", "__dlpack__"))
-FAKE_TENSOR_LOG = LoggerPatch("torch._subclasses.fake_tensor", "disabled",
+FAKE_TENSOR_LOG = LoggerPatch(private.FAKE_TENSOR_LOGGER, "disabled",
                               "The capture reports an operator that rejects its shapes, with the user's line.")
 EXPORT_LOG_HANDLERS = LoggerPatch("torch.export", "handlers",
                                   "torch.export.load only logs the error that explains a failure.")
@@ -274,25 +278,25 @@ EXPORT_LOG_PROPAGATE = LoggerPatch("torch.export", "propagate", "The capture rep
 
 # optimizer/
 
-IS_COMPILING = Patch("torch.compiler", "_is_compiling_flag",
+IS_COMPILING = Patch(*private.IS_COMPILING_FLAG,
                      "On the CPU, optimizers accept a tensor learning rate only while this flag is set.")
-ADAFACTORS = tuple(Patch("torch.optim._adafactor", name,
+ADAFACTORS = tuple(Patch(owner, name,
                          "PyTorch's Adafactor reads the step count and norms as Python numbers.")
-                   for name in ("_single_tensor_adafactor", "_multi_tensor_adafactor"))
+                   for owner, name in private.ADAFACTOR_UPDATES)
 ADAFACTOR_OF_TRANSFORMERS = Patch("transformers.optimization:Adafactor", "step",
                                   "Adafactor of transformers reads the step count as a Python number.",
                                   is_optional=True)
 _SCALER = "GradScaler reads from tensors whether gradients are finite."
-AMP_CHECK_AND_UNSCALE = Patch("torch", "_amp_foreach_non_finite_check_and_unscale_", _SCALER)
-AMP_UPDATE_SCALE = Patch("torch", "_amp_update_scale_", _SCALER)
-SCALER_MAYBE_OPT_STEP = Patch("torch.amp:GradScaler", "_maybe_opt_step", _SCALER)
+AMP_CHECK_AND_UNSCALE = Patch(*private.AMP_CHECK_AND_UNSCALE, _SCALER)
+AMP_UPDATE_SCALE = Patch(*private.AMP_UPDATE_SCALE, _SCALER)
+SCALER_MAYBE_OPT_STEP = Patch(*private.MAYBE_OPT_STEP, _SCALER)
 SCALER_STEP = Patch("torch.amp:GradScaler", "step", "A fused optimizer checks for infinities in its own kernel.")
 SCALER_SCALE = Patch("torch.amp:GradScaler", "scale",
                      "A scaler that the step creates itself would begin anew at every call.")
 _CLIPPING = "Narrow gradients are clipped by a norm and a coefficient in f32, as FSDP1 does."
-GET_TOTAL_NORM = Patch("torch.nn.utils.clip_grad", "_get_total_norm", _CLIPPING)
-CLIP_WITH_NORM = Patch("torch.nn.utils.clip_grad", "_clip_grads_with_norm_", _CLIPPING)
-MAKE_GRADS = Patch("torch.autograd", "_make_grads", "A scaled loss shows which gradients are rounding errors.")
+GET_TOTAL_NORM = Patch(*private.GET_TOTAL_NORM, _CLIPPING)
+CLIP_WITH_NORM = Patch(*private.CLIP_GRADS_WITH_NORM, _CLIPPING)
+MAKE_GRADS = Patch(*private.MAKE_GRADS, "A scaled loss shows which gradients are rounding errors.")
 
 # world/: side effects and the step's surroundings
 

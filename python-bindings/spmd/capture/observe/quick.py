@@ -5,7 +5,8 @@ import contextlib
 import gc
 from typing import Iterator
 
-from torch.fx._lazy_graph_module import _use_lazy_graph_module
+from ...torch_api.tracing import use_lazy_graph_module
+
 
 
 @contextlib.contextmanager
@@ -15,7 +16,7 @@ def quickly() -> Iterator[None]:
     collects = gc.isenabled()
     gc.disable()
     try:
-        with _use_lazy_graph_module(True):
+        with use_lazy_graph_module(True):
             yield
     finally:
         if collects:

@@ -14,9 +14,9 @@ from typing import Any, Callable, Iterable, Iterator
 
 import sympy
 import torch
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from ...torch_api.shapes import ShapeEnv
+from ...torch_api.tracing import get_proxy_mode
 from ..errors import Frame, error_at
 from . import patches
 

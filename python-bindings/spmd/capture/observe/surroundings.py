@@ -4,7 +4,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.overrides import _get_current_function_mode_stack
+
+from ...torch_api.autograd import top_saved_tensors_default_hooks
+from ...torch_api.tracing import get_current_function_mode_stack
 
 
 def surroundings() -> tuple[str, ...]:
@@ -12,8 +14,8 @@ def surroundings() -> tuple[str, ...]:
     found = [f"autocast of {device} to {torch.get_autocast_dtype(device)}" for device in ("cpu", "cuda")
              if torch.is_autocast_enabled(device)]
     found += [] if torch.is_grad_enabled() else ["no gradients"]
-    found += [f"{_name(type(mode))}({getattr(mode, 'device', '')})" for mode in _get_current_function_mode_stack()]
-    hooks = torch._C._autograd._top_saved_tensors_default_hooks(False)
+    found += [f"{_name(type(mode))}({getattr(mode, 'device', '')})" for mode in get_current_function_mode_stack()]
+    hooks = top_saved_tensors_default_hooks(False)
     return (*found, *([f"hooks of saved tensors ({', '.join(map(_name, hooks))})"] if hooks else []))
 
 

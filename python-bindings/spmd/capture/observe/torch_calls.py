@@ -5,6 +5,9 @@ from typing import Any, Callable, Iterable
 
 import torch
 
+from ...torch_api.autograd import top_saved_tensors_default_hooks
+from ...torch_api.tracing import len_torch_dispatch_stack
+
 _CPU, _TENSOR = "cpu", torch.Tensor
 _CONSTANTS = {bool, int, str, type(None), torch.dtype, torch.device, torch.memory_format, torch.layout, type(Ellipsis)}
 _SEQUENCES = {tuple, list, torch.Size}
@@ -26,7 +29,7 @@ def surroundings() -> tuple:
 
 def modes() -> tuple:
     """Whose Python runs within functions: how many modes there are, and whether hooks of what is saved for backward()."""
-    return torch._C._len_torch_dispatch_stack(), torch._C._autograd._top_saved_tensors_default_hooks(False) is not None
+    return len_torch_dispatch_stack(), top_saved_tensors_default_hooks(False) is not None
 
 
 def form_of(tensor: torch.Tensor) -> tuple:

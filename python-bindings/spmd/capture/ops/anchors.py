@@ -7,7 +7,8 @@ gives its input. In the graph it is one node, and in backward another, of the gr
 from __future__ import annotations
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
+
+from ...torch_api.tracing import FakeTensor
 
 _library = torch.library.Library("spmd", "FRAGMENT")
 _library.define("anchor(Tensor self, str name) -> Tensor")

@@ -11,12 +11,12 @@ import functools
 from typing import Any, Callable
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from ...torch_api.modules import buffers_of
+from ...torch_api.operators import OpOverload, opname_of, overloadname_of, schema_of
+from ...torch_api.tracing import (FakeTensor, TorchDispatchMode, disable_current_modes, disable_proxy_modes_tracing,
+                                  pytree)
 from ..errors import CaptureError, Frame, error_at
 from ..observe.memory import memory_of
 from ..world.closure_objects import Place, Reached
@@ -30,7 +30,7 @@ _known = WeakTensorKeyDictionary()
 def pairs_of(tensor: torch.Tensor) -> torch.Tensor:
     """The pairs of a complex tensor with values, in its memory: one tensor for each."""
     if tensor not in _known:
-        with _disable_current_modes():
+        with disable_current_modes():
             _known[tensor] = torch.view_as_real(tensor.detach().resolve_conj())
     return _known[tensor]
 
@@ -43,8 +43,8 @@ def reach_pairs(reached: Reached, model: torch.nn.Module) -> None:
     """
     found = [(place, tensor) for place, tensor in reached.tensors.values() if tensor.dtype in _REAL]
     for path, module in model.named_modules():
-        found += [(Place(f"{path}.{name}" if path else name, functools.partial(module._buffers.__getitem__, name)), buffer)
-                  for name, buffer in module._buffers.items() if buffer is not None and buffer.dtype in _REAL]
+        found += [(Place(f"{path}.{name}" if path else name, functools.partial(buffers_of(module).__getitem__, name)), buffer)
+                  for name, buffer in buffers_of(module).items() if buffer is not None and buffer.dtype in _REAL]
     for place, tensor in found:
         if tensor.device.type == "meta":
             raise CaptureError(f"{place.path!r} is complex and on the meta device, where nobody can make its value\n"
@@ -81,7 +81,7 @@ class ComplexNumbers:
         self._pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the id of a complex tensor, kept alive
         self._conjugates: set[int] = set()  # memory that eager shares between numbers and their conjugates, and we do not
 
-    def rule(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any], mode: TorchDispatchMode,
+    def rule(self, func: OpOverload, args: tuple, kwargs: dict[str, Any], mode: TorchDispatchMode,
              stack: tuple[Frame, ...]) -> Callable | None:
         """What is traced, by `mode`, in place of an operator on complex tensors; None for any other operator."""
         if func not in _MAKES and not any(_is_complex(leaf) or isinstance(leaf, complex) or isinstance(leaf, torch.dtype)
@@ -89,7 +89,7 @@ class ComplexNumbers:
             return None
         return functools.partial(self._run, func, mode, stack)
 
-    def _run(self, func: torch._ops.OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...],
+    def _run(self, func: OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...],
              *args: Any, **kwargs: Any) -> Any:
         plain = _SHAPES_IN_PLACE.get(func) or _without_write(func)
         rule = _RULES.get(plain)
@@ -144,13 +144,13 @@ class ComplexNumbers:
         return form
 
 
-def _without_write(func: torch._ops.OpOverload) -> torch._ops.OpOverload | None:
+def _without_write(func: OpOverload) -> OpOverload | None:
     """The operator that computes what `func` writes into its first argument; itself where it writes nothing, and None for
     any other."""
-    writes = [a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments]
+    writes = [a.alias_info is not None and a.alias_info.is_write for a in schema_of(func).arguments]
     if not any(writes):
         return func
-    name, overload = func._opname, func._overloadname
+    name, overload = opname_of(func), overloadname_of(func)
     packet = getattr(_aten, name[:-1], None) if name.endswith("_") and writes[0] and sum(writes) == 1 else None
     return getattr(packet, overload, None)
 
@@ -224,7 +224,7 @@ def _constants(func: Any, form: torch.Tensor, *also: Any, **more: Any) -> torch.
 def _equal(func: Any, form: Any, x: Any, y: Any) -> torch.Tensor:
     (a, b), (c, d) = _parts(x), _parts(y)
     same = (a == c) & ((b if b is not None else 0) == (d if d is not None else 0))
-    return ~same if func._opname == "ne" else same
+    return ~same if opname_of(func) == "ne" else same
 
 
 def _masked(func: Any, form: torch.Tensor, x: _Pairs, mask: torch.Tensor, value: Any) -> torch.Tensor:
@@ -338,7 +338,7 @@ def _backward_of_part(func: Any, form: Any, gradient: _Pairs, sizes: list[int], 
 
 
 def _filled(func: Any, form: torch.Tensor, *also: Any, **more: Any) -> torch.Tensor:
-    value = 1.0 if "ones" in func._opname else 0.0
+    value = 1.0 if "ones" in opname_of(func) else 0.0
     real = torch.full(form.shape, value, dtype=_REAL[form.dtype], device="cpu")
     return _join(real, torch.zeros_like(real))
 

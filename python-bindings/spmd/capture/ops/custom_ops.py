@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import torch
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...torch_api.operators import (OpOverload, OpOverloadPacket, autograd_functions_of, is_triton_operator, opname_of,
+                                    overload_of, overloadname_of, qualified_name_of, schema_of)
+from ...torch_api.tracing import TorchDispatchMode, disable_proxy_modes_tracing, pytree
 from ..errors import Frame, error_at
 from ..observe.memory import memory_of
 
@@ -107,7 +107,7 @@ def register_kernel(op: Any, library: str | os.PathLike | None = None, symbol: s
         none; neither a library nor cubins.
     """
     overload = _overload(op)
-    schema = overload._schema
+    schema = schema_of(overload)
     name = overload.name()
     if name in _decompositions or name in _kernels:
         raise ValueError(f"{name} has a declaration already, with which steps may have been compiled; a process can "
@@ -126,7 +126,7 @@ def register_kernel(op: Any, library: str | os.PathLike | None = None, symbol: s
         raise ValueError(f"{name} has neither a function for CPUs (library and symbol) nor a kernel for GPUs (cubins and launch)")
     if (library is None) != (symbol is None) or bool(cubins) != bool(launch):
         raise ValueError(f"{name} has one half of a declaration; library comes with symbol, cubins with launch")
-    _kernels[name] = Kernel(f"{overload.namespace}.{overload._opname}.{overload._overloadname}",
+    _kernels[name] = Kernel(f"{overload.namespace}.{opname_of(overload)}.{overloadname_of(overload)}",
                             _library(name, library, symbol) if library is not None else None, symbol or "", sharding,
                             _reductions(name, sharding, reduce, len(schema.returns)), tuple(dtypes),
                             {chip: _cubin(name, chip, file) for chip, file in (cubins or {}).items()}, launch or "")
@@ -170,7 +170,7 @@ def _reductions(name: str, sharding: str, reduce: str | Sequence[str | None] | N
         tuple((kind or "") if lacks else "" for kind, lacks in zip(given, lacking))
 
 
-def check_kernel(func: torch._ops.OpOverload, leaves: Iterable[Any], stack: tuple[Frame, ...]) -> None:
+def check_kernel(func: OpOverload, leaves: Iterable[Any], stack: tuple[Frame, ...]) -> None:
     """Raises where a function in a library is called with tensors of types that it does not take."""
     kernel = _kernels.get(func.name()) if _kernels else None
     for leaf in leaves if kernel is not None else ():
@@ -225,8 +225,8 @@ def register_decomposition(op: Any, function: Callable | None = None) -> Callabl
     return function
 
 
-def _overload(op: Any) -> torch._ops.OpOverload:
-    found = getattr(op, "_opoverload", op)  # of torch.library.custom_op
+def _overload(op: Any) -> OpOverload:
+    found = overload_of(op)
     if isinstance(found, str):
         namespace, separator, name = found.partition("::")
         name, _, overload = name.partition(".")
@@ -236,15 +236,15 @@ def _overload(op: Any) -> torch._ops.OpOverload:
         if overload and overload not in packet.overloads():
             raise ValueError(f"{namespace}::{name} has no overload {overload!r}; it has {', '.join(packet.overloads())}")
         found = getattr(packet, overload) if overload else packet
-    qualified = getattr(found, "_qualified_op_name", None) or getattr(found, "_name", "")
+    qualified = qualified_name_of(found)
     if qualified.split("::")[0] in _OWN_NAMESPACES:
         raise ValueError(f"{qualified} is none of your own operators; decompositions are for those of torch.library")
-    if isinstance(found, torch._ops.OpOverloadPacket):
+    if isinstance(found, OpOverloadPacket):
         if len(found.overloads()) > 1:
             raise ValueError(f"{found} has the overloads {', '.join(found.overloads())}; name one: "
-                             f"'{found._qualified_op_name}.{found.overloads()[0]}'")
+                             f"'{qualified}.{found.overloads()[0]}'")
         found = getattr(found, found.overloads()[0])
-    if not isinstance(found, torch._ops.OpOverload):
+    if not isinstance(found, OpOverload):
         raise ValueError(f"{op!r} is no operator; expected 'namespace::name', or what torch.library.custom_op returned")
     return found
 
@@ -252,21 +252,19 @@ def _overload(op: Any) -> torch._ops.OpOverload:
 def functions() -> Iterator[Callable]:
     """The user's code that a step may reach through declared operators: decompositions, and what
     register_autograd got. What they read from globals counts as read by the step."""
-    opdefs = getattr(torch._library.custom_ops, "OPDEFS", {})
     yield from _decompositions.values()
     for name in (*_decompositions, *_kernels):
-        opdef = opdefs.get(name)
-        yield from (f for f in (getattr(opdef, "_backward_fn", None), getattr(opdef, "_setup_context_fn", None)) if f)
+        yield from autograd_functions_of(name)
 
 
-def decomposition(func: torch._ops.OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...]) -> Callable | None:
+def decomposition(func: OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...]) -> Callable | None:
     """What is traced, by `mode`, in an operator's place. None for what stays one op of the graph: the compiler's own,
     and those that a dialect plugin may know (the import says so where none does)."""
     function = _decompositions.get(func.name())
     return functools.partial(_run, func, mode, function, stack) if function is not None else None
 
 
-def _run(func: torch._ops.OpOverload, mode: TorchDispatchMode, function: Callable, stack: tuple[Frame, ...],
+def _run(func: OpOverload, mode: TorchDispatchMode, function: Callable, stack: tuple[Frame, ...],
          *args: Any, **kwargs: Any) -> Any:
     """The function's results, as the operator would give them: new tensors of its types."""
     given = {memory_of(t) for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
@@ -281,10 +279,10 @@ def _run(func: torch._ops.OpOverload, mode: TorchDispatchMode, function: Callabl
     return pytree.tree_unflatten(leaves, spec)
 
 
-def _expected(func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) -> list[Any] | None:
+def _expected(func: OpOverload, args: tuple, kwargs: dict[str, Any]) -> list[Any] | None:
     """What register_fake says of the results; None if nobody has said it. A Triton operator's own code is its shape
     function, and launches kernels."""
-    if func.name() in getattr(torch._library.triton, "triton_ops_to_kernels", {}):
+    if is_triton_operator(func.name()):
         return None
     try:
         with disable_proxy_modes_tracing():
@@ -295,7 +293,7 @@ def _expected(func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) 
         return None
 
 
-def _check(func: torch._ops.OpOverload, function: Callable, stack: tuple[Frame, ...], results: list[Any],
+def _check(func: OpOverload, function: Callable, stack: tuple[Frame, ...], results: list[Any],
            expected: list[Any] | None) -> None:
     def words(leaves: list[Any]) -> str:
         return ", ".join(f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}" if isinstance(t, torch.Tensor)

@@ -10,6 +10,7 @@ from typing import Iterator
 
 import torch
 
+from ...torch_api.operators import dispatch_has_kernel_for_dispatch_key
 from ..observe import patches
 
 
@@ -25,7 +26,7 @@ def meta_kernels() -> Iterator[None]:
         packet = getattr(torch.ops.aten, name)
         for overload in packet.overloads():
             qualified = getattr(packet, overload).name()
-            if not torch._C._dispatch_has_kernel_for_dispatch_key(qualified, "Meta"):
+            if not dispatch_has_kernel_for_dispatch_key(qualified, "Meta"):
                 kernels[f"{name}.{overload}" if overload != "default" else name] = _writes_in_place
     with patches.replaced({patches.FUSED_OPTIMIZERS: kernels}):
         yield

@@ -6,8 +6,9 @@ from typing import Any, Callable
 
 import torch
 
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ...torch_api.operators import OpOverload, opname_of
+from ...torch_api.tracing import disable_current_modes
 from .triangular import solve_triangular
 
 _aten = torch.ops.aten
@@ -21,10 +22,10 @@ _QUESTIONS = {
 _WINDOWS = {getattr(_aten, f"{name}_window") for name in ("hann", "hamming", "blackman", "bartlett", "kaiser")}
 
 
-def _window(func: torch._ops.OpOverload) -> Callable:
+def _window(func: OpOverload) -> Callable:
     """A window is a function of numbers: a constant, as torch.tensor([...]) in a step is."""
     def run(*args: Any, **kwargs: Any) -> torch.Tensor:
-        with _disable_current_modes():
+        with disable_current_modes():
             values = func(*args, **kwargs)
         return _aten.lift_fresh.default(values)
     return run
@@ -58,14 +59,14 @@ def _count_integers(integers: torch.Tensor, *args: Any, **kwargs: Any) -> torch.
     return torch.histc(integers.double(), *args, **kwargs).to(integers.dtype)
 
 
-def in_atens_words(func: torch._ops.OpOverload, leaves: list[Any], mode: Any, knows: Callable[[Any], bool]) -> Callable | None:
+def in_atens_words(func: OpOverload, leaves: list[Any], mode: Any, knows: Callable[[Any], bool]) -> Callable | None:
     """What is traced, by `mode`, in place of one of torch.ops.prims that ATen has by the same name (prims neither broadcast
     nor promote, and ATen's give the same where there is no need to), of a question about two tensors, of a histogram of
     integers, of a triangular system, of a window, of the renormalization of an embedding, and of counts of numbers that the
     trace `knows`. None for any other."""
     if func in _QUESTIONS:
         return _QUESTIONS[func]
-    packet = getattr(torch.ops.aten, func._opname, None) if func.namespace == "prims" else None
+    packet = getattr(torch.ops.aten, opname_of(func), None) if func.namespace == "prims" else None
     if func is torch.ops.aten.histc.default and not leaves[0].is_floating_point():
         packet = _count_integers
     if func is torch.ops.aten.linalg_solve_triangular.default:

@@ -13,6 +13,7 @@ from typing import Any, Iterator
 import torch
 import torch.distributed as dist
 
+from ...torch_api.modules import BatchNorm, check_sync_batch_norm
 from ..observe import patches
 
 _is_one_device: contextvars.ContextVar[bool] = contextvars.ContextVar("is_one_device", default=False)
@@ -39,9 +40,8 @@ def sync_batch_norms() -> Iterator[None]:
 def _forward(self: torch.nn.SyncBatchNorm, input: torch.Tensor) -> torch.Tensor:
     if not self.training or _is_one_device.get() or not dist.is_initialized() \
             or dist.get_world_size(self.process_group) == 1:
-        return torch.nn.modules.batchnorm._BatchNorm.forward(self, input)
-    self._check_input_dim(input)
-    self._check_non_zero_input_channels(input)
+        return BatchNorm.forward(self, input)
+    check_sync_batch_norm(self, input)
     factor: Any = self.momentum
     if self.track_running_stats:
         self.num_batches_tracked.add_(1)

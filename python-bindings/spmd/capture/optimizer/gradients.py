@@ -15,6 +15,8 @@ import torch
 import torch.fx
 
 from ...offloaded import slots
+from ...torch_api.operators import has_schema, schema_of
+from ...torch_api.tracing import DisableTorchFunctionSubclass
 from ..write.normalize import provenance
 
 if TYPE_CHECKING:
@@ -70,14 +72,13 @@ def _uses(graph: torch.fx.Graph, tensor: torch.fx.Node) -> Iterator[torch.fx.Nod
         if names.isdisjoint(node.all_input_nodes) or node.op != "call_function":
             continue
         yield node
-        schema = getattr(node.target, "_schema", None)
-        if schema is not None and schema.name.endswith("_") and node.args and node.args[0] in names:
+        if has_schema(node.target) and schema_of(node.target).name.endswith("_") and node.args and node.args[0] in names:
             names.add(node)
 
 
 def with_gradient(parameters: Iterable[torch.Tensor]) -> frozenset[int]:
     """The ids of the parameters that have a gradient."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with DisableTorchFunctionSubclass():
         return frozenset(id(p) for p in parameters if p.grad is not None)
 
 
@@ -88,14 +89,14 @@ def names_of(ids: Collection[int], tensors: dict[int, tuple[str, torch.Tensor, l
 
 def has_values(ids: Collection[int], call: StepCall) -> bool:
     """Whether some of these parameters' gradients are more than what a step has left and the ranks have not kept."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with DisableTorchFunctionSubclass():
         found = [p.grad for p in (*call.model.parameters(), *call.optimizers.parameters) if id(p) in ids]
     return any(not list(slots((gradient,))) for gradient in found)
 
 
 def fetch_gradients(ids: Collection[int], call: StepCall) -> None:
     """Brings the gradients of these parameters here, but for those that the ranks have not kept."""
-    with torch._C.DisableTorchFunctionSubclass():
+    with DisableTorchFunctionSubclass():
         found = [p.grad for p in (*call.model.parameters(), *call.optimizers.parameters) if id(p) in ids]
     for slot in slots(found):
         if slot.is_kept:

@@ -14,10 +14,11 @@ from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch import nn
-from torch.nn.utils import clip_grad
 
 from ...models import DTYPES
 from ...precision import Precision
+from ...torch_api.modules import parameters_of
+from ...torch_api.tensors import foreach_mul_
 from ..errors import CaptureError, Frame, error_at, user_frames, users_frames
 from ..model.casts import policies
 from ..observe import patches
@@ -31,7 +32,7 @@ def kept_gradients(model: nn.Module, default: Precision | None) -> dict[int, tor
     for module, policy, _ in policies(model, default):
         if policy is None or policy.grad is None:
             continue
-        for parameter in module._parameters.values():
+        for parameter in parameters_of(module).values():
             if parameter is not None and parameter.requires_grad and parameter.is_floating_point() \
                     and parameter.itemsize > policy.grad.itemsize:
                 kept.setdefault(id(parameter), policy.grad)
@@ -46,7 +47,7 @@ def keeping_gradients(model: nn.Module, default: Precision | None, optimizers: O
     if not kept:
         yield
         return
-    parameters = list({id(p): p for module in model.modules() for p in module._parameters.values() if id(p) in kept}.values())
+    parameters = list({id(p): p for module in model.modules() for p in parameters_of(module).values() if id(p) in kept}.values())
     with contextlib.ExitStack() as undo:
         for p in parameters:
             undo.callback(_restore_type, p, p.grad_dtype)
@@ -110,7 +111,7 @@ def _clipping() -> dict[patches.Entry, Callable]:
     """clip_grad_norm_() of gradients that are narrower: norms and the coefficient in f32, which is rounded to a gradient's
     type before it is multiplied; the total is rounded to the widest type among them."""
     exact: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the id of a rounded total: it, and what it was
-    total_norm = clip_grad._get_total_norm
+    total_norm = patches.GET_TOTAL_NORM.value()
 
     def get_total_norm(tensors: Any, *args: Any, **kwargs: Any) -> torch.Tensor:
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
@@ -131,7 +132,7 @@ def _clipping() -> dict[patches.Entry, Callable]:
                 by_type.setdefault(p.grad.dtype, []).append(p.grad)
         with torch.no_grad():
             for dtype, grads in by_type.items():
-                torch._foreach_mul_(grads, coefficient.to(dtype))
+                foreach_mul_(grads, coefficient.to(dtype))
 
     return {patches.GET_TOTAL_NORM: get_total_norm, patches.CLIP_WITH_NORM: clip_with_norm}
 

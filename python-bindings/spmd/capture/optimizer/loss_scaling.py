@@ -19,19 +19,20 @@ import contextlib
 import functools
 import math
 import weakref
-from collections import defaultdict
 from typing import Any, Callable, Iterable, Iterator
 
 import torch
 from torch.amp import GradScaler
-from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
+from torch.amp.grad_scaler import OptState
 
+from ...torch_api.modules import buffers_of
+from ...torch_api.optimizers import (SCALER_NUMBERS, SCALER_TENSORS, check_inf_per_device, init_scale, maybe_opt_step,
+                                     new_optimizer_states, optimizer_states_of, scale_of, supports_amp_scaling)
+from ...torch_api.tensors import foreach_norm
 from ..errors import CURE_OF_F16_GRADIENTS, error_at, users_frames
 from ..observe import patches
 
 _CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
-_TENSORS = {"scale": "_scale", "growth_tracker": "_growth_tracker"}
-_CONSTANTS = ("growth_factor", "backoff_factor", "growth_interval")
 
 
 class ScalerState(torch.nn.Module):
@@ -45,9 +46,9 @@ class ScalerState(torch.nn.Module):
     def follow(self) -> None:
         """Takes what the scaler has now."""
         scaler = self._scaler()
-        self._buffers.update({name: getattr(scaler, attribute) for name, attribute in _TENSORS.items()})
-        for name in _CONSTANTS:
-            setattr(self, name, getattr(scaler, "_" + name))
+        buffers_of(self).update({name: getattr(scaler, attribute) for name, attribute in SCALER_TENSORS.items()})
+        for name, attribute in SCALER_NUMBERS.items():
+            setattr(self, name, getattr(scaler, attribute))
 
     def forward(self) -> tuple[float, float, int]:
         """What a program depends on (captured_constants.py reads this code)."""
@@ -58,11 +59,11 @@ class ScalerState(torch.nn.Module):
         """While entered, the scaler has the fakes that this module has, and nothing begun."""
         scaler = self._scaler()
         saved = dict(vars(scaler))
-        vars(scaler).update({attribute: self._buffers[name] for name, attribute in _TENSORS.items()},
-                            _per_optimizer_states=defaultdict(_refresh_per_optimizer_state))
+        vars(scaler).update({attribute: buffers_of(self)[name] for name, attribute in SCALER_TENSORS.items()},
+                            **new_optimizer_states())
         try:
             yield
-            if scaler._per_optimizer_states:
+            if optimizer_states_of(scaler):
                 raise error_at(vars(scaler)["_spmd_line"], "the step uses a GradScaler and does not update it",
                                "call scaler.update() in the step, after scaler.step(optimizer)")
         finally:
@@ -78,10 +79,10 @@ def state_of_scaler(scaler: Any, model: torch.nn.Module | None = None) -> Scaler
     makes at its first use, where `model` is."""
     if not isinstance(scaler, GradScaler) or not scaler.is_enabled():
         return None
-    if scaler._scale is None:
+    if scale_of(scaler) is None:
         if model is None:
             return None
-        scaler._lazy_init_scale_growth_tracker(next((p.device for p in model.parameters()), torch.device("cpu")))
+        init_scale(scaler, next((p.device for p in model.parameters()), torch.device("cpu")))
     if scaler not in _states:
         _states[scaler] = ScalerState(scaler)
     _states[scaler].follow()
@@ -122,16 +123,16 @@ def _scale(self: GradScaler, original: Callable, known: set[int], outputs: Any) 
 
 
 def _check_and_unscale(grads: list[torch.Tensor], found_inf: torch.Tensor, inv_scale: torch.Tensor) -> None:
-    largest = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(grads, math.inf)), math.inf)
+    largest = torch.linalg.vector_norm(torch.stack(foreach_norm(grads, math.inf)), math.inf)
     found_inf.copy_(torch.maximum(found_inf, (largest < math.inf).logical_not().to(found_inf.dtype)))
     for grad in grads:
         grad.mul_(inv_scale)
 
 
 def _step(self: GradScaler, original: Callable, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> Any:
-    if not self.is_enabled() or not getattr(optimizer, "_step_supports_amp_scaling", False):
+    if not self.is_enabled() or not supports_amp_scaling(optimizer):
         return original(self, optimizer, *args, **kwargs)
-    state = self._per_optimizer_states[id(optimizer)]
+    state = optimizer_states_of(self)[id(optimizer)]
     if state["stage"] is OptState.STEPPED:
         raise RuntimeError("step() has already been called since the last update().")
     if state["stage"] is OptState.READY:
@@ -139,11 +140,11 @@ def _step(self: GradScaler, original: Callable, optimizer: torch.optim.Optimizer
         if any(grad.dtype == torch.float16 for grad in grads):
             raise error_at(users_frames(), "a GradScaler unscales gradients in f16",
                            CURE_OF_F16_GRADIENTS)
-        self._check_inf_per_device(optimizer)
+        check_inf_per_device(self, optimizer)
         with torch.no_grad():
             for grad in grads:
-                grad.div_(self._scale)
-    self._maybe_opt_step(optimizer, state, *args, **kwargs)
+                grad.div_(scale_of(self))
+    maybe_opt_step(self, optimizer, state, *args, **kwargs)
     state["stage"] = OptState.STEPPED
 
 

@@ -16,6 +16,8 @@ from torch.utils.hooks import RemovableHandle
 from ...annotations import annotation_of
 from ...models import DTYPES
 from ...precision import Precision
+from ...torch_api.modules import parameters_of
+from ...torch_api.optimizers import post_step_hooks_of
 from ..errors import CaptureError
 from .optimizers import Optimizers
 
@@ -36,7 +38,7 @@ def wanted_masters(model: nn.Module, default: Precision | None) -> dict[int, tor
         annotation = annotation_of(module)
         if annotation is not None:
             around = (annotation.precision if "precision" in annotation.options else default) or _NONE
-        for parameter in module._parameters.values():
+        for parameter in parameters_of(module).values():
             if around.master is not None and parameter is not None and parameter.requires_grad \
                     and parameter.is_floating_point() and parameter.itemsize < around.master.itemsize:
                 wanted.setdefault(id(parameter), around.master)
@@ -56,7 +58,7 @@ def stepping_masters(optimizers: Optimizers, wanted: dict[int, torch.dtype]) -> 
         if any(id(p) in wanted for group in part.param_groups for p in group["params"]):
             swap = _Swap(part, wanted)
             handles += Optimizers((part,)).register_step_hooks(swap.before, swap.after)
-            part._optimizer_step_post_hooks.move_to_end(handles[-1].id, last=False)
+            post_step_hooks_of(part).move_to_end(handles[-1].id, last=False)
     try:
         yield
     finally:

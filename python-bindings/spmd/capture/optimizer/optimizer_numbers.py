@@ -9,8 +9,8 @@ import dataclasses
 from typing import Any, Callable, Iterable
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import pytree
 from ..errors import Frame, error_at
 from ..world.code_names import has_users_class
 from ..world.host_state import NUMBERS, Aspect, Watched, host_state

@@ -5,9 +5,9 @@ import copy
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
-from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 from torch.utils.hooks import RemovableHandle
 
+from ...torch_api.optimizers import GLOBAL_STEP_HOOKS, HOOK_PREFIX, is_initialized, step_hooks_of
 from ..errors import CaptureError
 
 _OWN_HOOKS: set[int] = set()  # by their numbers, which no other hook ever has
@@ -28,7 +28,7 @@ class Optimizers:
             _sort(optimizer, parts, holders, seen)
         self.parts, self.holders = tuple(parts), tuple(holders)
         for part in self.parts:
-            if not hasattr(part, "_optimizer_step_pre_hooks"):
+            if not is_initialized(part):
                 raise CaptureError(f"{type(part).__qualname__} is a torch.optim.Optimizer that was made without "
                                    "Optimizer.__init__\n  cure: call super().__init__(params, defaults) in its __init__, or "
                                    "give it no base class")
@@ -45,7 +45,7 @@ class Optimizers:
             memo[id(optimizer)] = type(optimizer).__new__(type(optimizer))
         for optimizer in (*self.parts, *self.holders):
             own = {name: value for name, value in vars(optimizer).items()
-                   if not name.startswith("_optimizer_") and name != "step"}  # a scheduler has put `step` there
+                   if not name.startswith(HOOK_PREFIX) and name != "step"}  # a scheduler has put `step` there
             memo[id(optimizer)].__setstate__(copy.deepcopy(own, memo))
         return Optimizers([memo[id(optimizer)] for optimizer in self.given])
 
@@ -112,9 +112,8 @@ class Optimizers:
 
     def tables_of_hooks(self) -> list[dict[int, Callable[..., None]]]:
         """Those of step() of all optimizers there are, and of each of these."""
-        own = [vars(optimizer).get(f"_optimizer_step_{when}_hooks", {}) for optimizer in (*self.parts, *self.holders)
-               for when in ("pre", "post")]
-        return [_global_optimizer_pre_hooks, _global_optimizer_post_hooks, *own]
+        own = [table for optimizer in (*self.parts, *self.holders) for table in step_hooks_of(optimizer)]
+        return [*GLOBAL_STEP_HOOKS, *own]
 
 
 def _sort(optimizer: torch.optim.Optimizer, parts: list[torch.optim.Optimizer], holders: list[torch.optim.Optimizer],
@@ -138,7 +137,7 @@ _OWN = ("param_groups", "state", "defaults")  # of torch.optim.Optimizer, with w
 def _held(entries: dict[Any, Any], depth: int) -> Iterator[torch.optim.Optimizer]:
     """The optimizers in attributes, and in lists and dicts of them."""
     for name, value in entries.items():
-        if depth == _DEPTH and (name in _OWN or name.startswith("_optimizer_")):
+        if depth == _DEPTH and (name in _OWN or name.startswith(HOOK_PREFIX)):
             continue
         if isinstance(value, torch.optim.Optimizer):
             yield value

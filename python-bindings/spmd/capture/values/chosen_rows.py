@@ -19,13 +19,13 @@ import sys
 from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
-from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils import _pytree as pytree
 
+from ...torch_api.operators import OpOverload, schema_of
+from ...torch_api.tensors import base_of, version_of
+from ...torch_api.tracing import FakeTensor, SHAPE_FUNCTION_MODULES, disable_current_modes, get_proxy_mode, pytree
 from ..errors import CaptureError, depends_on_values, error_at, where
 from ..observe import patches
+from ..observe.memory import memory_of
 from ..observe.op_recorder import user_stack
 from .known_values import KnownValues
 from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of, telling, told
@@ -37,7 +37,7 @@ _MOST_KNOWN = 1 << 16  # elements of a tensor of which a step asks where they ar
 
 
 def _version(tensor: torch.Tensor) -> int:
-    return 0 if tensor.is_inference() else tensor._version
+    return 0 if tensor.is_inference() else version_of(tensor)
 
 
 class _Taken(NamedTuple):
@@ -248,7 +248,7 @@ class _Loop:
                 if any(value != number or type(value) is not int for value in changed.values()):
                     raise self._refused(f"that changes {', '.join(map(repr, changed))}")
                 made = list(itertools.islice(reversed(graph.nodes), max(len(graph.nodes) - before, 0)))
-                if any(isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable for node in made):
+                if any(isinstance(node.target, OpOverload) and schema_of(node.target).is_mutable for node in made):
                     raise self._refused("that writes into a tensor otherwise than by index_add_")
                 self.own.update(made)
             is_over = True
@@ -363,7 +363,7 @@ def _check_of(loops: Sequence[_Loop], unmoved: frozenset[int]) -> Check:
 
 
 def _memory(value: Any) -> int | None:
-    return value.untyped_storage()._cdata if isinstance(value, torch.Tensor) else None
+    return memory_of(value) if isinstance(value, torch.Tensor) else None
 
 
 def _numbers(frame: Any) -> dict[str, Any]:
@@ -435,8 +435,7 @@ def _telling_errors(function: Callable) -> Callable:
 
 def _is_pytorchs(frame: Any) -> bool:
     """It finds out what form an operator's result has."""
-    return frame.f_globals.get("__name__", "").startswith(("torch._meta_registrations", "torch._refs", "torch._decomp",
-                                                           "torch._prims", "torch._subclasses"))
+    return frame.f_globals.get("__name__", "").startswith(SHAPE_FUNCTION_MODULES)
 
 
 def _is_mask(index: Any) -> bool:
@@ -456,7 +455,7 @@ def _without_rows(function: Any, args: tuple, kwargs: dict) -> list[Any]:
 
 
 def _taken(choice: _Choice, taken: _Taken) -> torch.Tensor:
-    if taken.tensor._version != taken.version:
+    if version_of(taken.tensor) != taken.version:
         raise refused("an operator", ", of a tensor that was written meanwhile")
     tensor = of_all_rows(taken.tensor, choice.shape, taken.axes)
     for dim in taken.new:
@@ -542,7 +541,7 @@ class ChosenRows:
         def noted_one_hot(tensor, num_classes=-1):
             made = one_hot(tensor, num_classes)
             if isinstance(made, FakeTensor):
-                self._one_hots.append((made, made._version, tensor.detach(), tensor._version))
+                self._one_hots.append((made, version_of(made), tensor.detach(), version_of(tensor)))
             return made
 
         functions = {patches.TENSOR_NONZERO: noted_nonzero, patches.TORCH_NONZERO: noted_nonzero, patches.TORCH_WHERE: noted_where,
@@ -589,16 +588,16 @@ class ChosenRows:
 
     def _of_one_hot(self, mask: torch.Tensor) -> _Choice | None:
         """The class of a one_hot that a mask is a view of."""
-        base = mask if mask._base is None else mask._base
+        base = mask if base_of(mask) is None else base_of(mask)
         for made, version, index, version_of_index in self._one_hots:
-            if made is not base or mask._version != version or index._version != version_of_index:
+            if made is not base or version_of(mask) != version or version_of(index) != version_of_index:
                 continue
             axes = []
             for size, stride in zip(mask.shape, mask.stride()):
                 axes += [axis for axis in range(index.dim()) if made.stride(axis) == stride and index.shape[axis] == size
                          and axis not in axes][:1]
             if len(axes) == mask.dim() == index.dim() and mask.storage_offset() < made.shape[-1]:
-                return _Choice(mask, tuple(index.shape), tuple(axes), index._version, index, mask.storage_offset())
+                return _Choice(mask, tuple(index.shape), tuple(axes), version_of(index), index, mask.storage_offset())
         return None
 
     def _take(self, tensor: torch.Tensor, items: tuple) -> Rows | _Led:
@@ -622,7 +621,7 @@ class ChosenRows:
         if mask is not None:
             rows = mask.begin(tensor, axes)
             return rows[(slice(None), *items[count:])] if new else rows
-        return origin.begin(_Taken(tensor, axes, new, tensor._version), trailing, tensor)
+        return origin.begin(_Taken(tensor, axes, new, version_of(tensor)), trailing, tensor)
 
     def find_mask(self, mask: torch.Tensor) -> Mask:
         """That of rows which are chosen where this tensor is true: one for masks that are known to be equal."""
@@ -645,7 +644,7 @@ class ChosenRows:
         known = self._known_values.value(mask)
         if known is None or known.numel() > _MOST_KNOWN:
             return None
-        with _disable_current_modes():
+        with disable_current_modes():
             places = [place.tolist() for place in known.nonzero(as_tuple=True)]
         return tuple(torch.tensor(place, dtype=torch.int64) for place in places)
 

@@ -17,10 +17,9 @@ import functools
 from typing import Any, Mapping, Sequence
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ...torch_api.operators import OpOverload, schema_of
+from ...torch_api.tracing import FakeTensor, disable_current_modes, pytree
 from ..observe.memory import memory_of
 from ..world.closure_objects import Place
 
@@ -39,13 +38,13 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def hidden_writes(func: torch._ops.OpOverload, args: tuple) -> list[torch.Tensor]:
+def hidden_writes(func: OpOverload, args: tuple) -> list[torch.Tensor]:
     """What an operator writes to although its schema does not say so."""
     return [tensor for tensor in args[3:5] if isinstance(tensor, torch.Tensor)] if func in HIDES_WRITES else []
 
 
 @functools.cache
-def _is_known(func: torch._ops.OpOverload) -> bool | None:
+def _is_known(func: OpOverload) -> bool | None:
     """Whether what an operator makes is known, whatever it is given; None: if that is."""
     if func.namespace != "aten" or torch.Tag.nondeterministic_seeded in func.tags \
             or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
@@ -57,7 +56,7 @@ def _is_known(func: torch._ops.OpOverload) -> bool | None:
 class _Call:
     """An operator of tensors that are known; `func` None: it wrote something unknown to the memory of `made`."""
 
-    func: torch._ops.OpOverload | None
+    func: OpOverload | None
     args: tuple
     kwargs: dict
     made: list[torch.Tensor]
@@ -77,7 +76,7 @@ class Computation:
 
     def run(self, batch: Sequence[torch.Tensor] = ()) -> Any:
         """Of this batch, of which nothing is changed. None where eager would raise."""
-        with _disable_current_modes(), torch.no_grad():
+        with disable_current_modes(), torch.no_grad():
             try:
                 values = {id(root): self._own(place.get() if isinstance(place, Place) else batch[place])
                           for root, place in self.roots}
@@ -106,7 +105,7 @@ class KnownValues:
         self._writes: collections.Counter[int] = collections.Counter()  # by memory
         self.questions = 0  # that were asked so far
 
-    def asked(self, func: torch._ops.OpOverload, args: tuple) -> Computation | None:
+    def asked(self, func: OpOverload, args: tuple) -> Computation | None:
         """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
         return self._computation(func, args) if func in _ASK and all(map(self.knows, args)) else None
 
@@ -134,7 +133,7 @@ class KnownValues:
         """What is no fake is a Python number that became a tensor, or another constant of the graph."""
         return not isinstance(tensor, FakeTensor) or id(tensor) in self._known
 
-    def note(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
+    def note(self, func: OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
              written: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Remembers what the op made, if that is known now; what it wrote to otherwise is not known any more. `given` and
         `written` are the tensors in its arguments, and those of them that it writes to."""
@@ -142,7 +141,7 @@ class KnownValues:
         if known is None and given:
             known = all(map(self.knows, given))
         elif known is None:  # an operator of tensors that is given none has Python numbers in their place
-            known = any(str(argument.type) == "Tensor" for argument in func._schema.arguments)
+            known = any(str(argument.type) == "Tensor" for argument in schema_of(func).arguments)
         written = [*written, *hidden_writes(func, args)]
         self._writes.update(map(memory_of, written))
         written = [tensor for tensor in written if id(tensor) in self._known or memory_of(tensor) in self._memory_of_parts]
@@ -154,13 +153,13 @@ class KnownValues:
         elif func is _aten.cat.default or func.namespace == "aten" and func.is_view and func is not _BY_STRIDES:
             self._note_parts(func, args, kwargs, given, made)
 
-    def _note_parts(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
+    def _note_parts(self, func: OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
                     made: list[torch.Tensor]) -> None:
         """Remembers which elements are known of a cat or a view. See [Note: parts]."""
         unknown = [tensor for tensor in given if not self.knows(tensor) and id(tensor) not in self._partly]
         if len(unknown) == len(given) or any(tensor.numel() > _MOST_ELEMENTS for tensor in (*given, *made)):
             return
-        with _disable_current_modes():
+        with disable_current_modes():
             try:
                 masks = _tensors(func(*pytree.tree_map(self._mask, args), **kwargs))
             except Exception:

@@ -17,9 +17,9 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 import torch
 from torch.nn import functional
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ...torch_api.tensors import base_of, make_subclass, version_of
+from ...torch_api.tracing import disable_current_modes, pytree
 from ..errors import CaptureError, Frame, error_at
 from ..observe.op_recorder import user_stack
 from ..ops.grouped_products import GroupedMm
@@ -253,8 +253,8 @@ class Rows(torch.Tensor):
 
     @staticmethod
     def make(origin: Origin, value: Any, sample: torch.Tensor) -> Rows:
-        with _disable_current_modes():
-            rows = torch.Tensor._make_subclass(Rows, torch.empty(0, device="meta"))
+        with disable_current_modes():
+            rows = make_subclass(Rows, torch.empty(0, device="meta"))
             sample = torch.empty(sample.shape, dtype=getattr(value, "dtype", sample.dtype), device="meta")  # autocast has its own
             rows.origin, rows.value, rows.sample, rows.is_new = origin, value, sample, False
             rows.is_viewed, rows.tensor = False, None
@@ -263,7 +263,7 @@ class Rows(torch.Tensor):
 
     @staticmethod
     def begin(origin: Origin, value: Any, like: torch.Tensor, trailing: Sequence[int]) -> Rows:
-        with _disable_current_modes():
+        with disable_current_modes():
             sample = torch.empty((_MANY, *trailing), dtype=like.dtype, device="meta")
         return Rows.make(origin, value, sample)
 
@@ -510,7 +510,7 @@ def _sample(func: Callable, args: tuple, kwargs: dict) -> Any:
         leaf = leaf.sample if isinstance(leaf, Rows) else _of_meta(leaf) if isinstance(leaf, torch.Tensor) else leaf
         return leaf.to(cast) if cast is not None and isinstance(leaf, torch.Tensor) and leaf.is_floating_point() else leaf
 
-    with _disable_current_modes(), torch.no_grad():
+    with disable_current_modes(), torch.no_grad():
         args, kwargs = pytree.tree_map(of, (args, kwargs))
         if func is torch.Tensor.to:  # a sample stays where it is
             args = tuple(leaf for leaf in args if not isinstance(leaf, (str, torch.device)))
@@ -528,7 +528,7 @@ def _sample(func: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def _versions(args: tuple, kwargs: dict) -> tuple[int, ...]:
-    return tuple(leaf._version for leaf in pytree.tree_leaves((args, kwargs), is_leaf=_is_of) if isinstance(leaf, torch.Tensor))
+    return tuple(version_of(leaf) for leaf in pytree.tree_leaves((args, kwargs), is_leaf=_is_of) if isinstance(leaf, torch.Tensor))
 
 
 class _Of(NamedTuple):
@@ -641,8 +641,8 @@ class _Varied(NamedTuple):
 def stacked(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
     """One tensor of all; where they are the parts of one, in order, that one."""
     first = tensors[0]
-    base = first._base
-    if base is not None and base.dim() == first.dim() + 1 and all(t._base is base for t in tensors):
+    base = base_of(first)
+    if base is not None and base.dim() == first.dim() + 1 and all(base_of(t) is base for t in tensors):
         for turned in ((lambda t: t), (lambda t: t.transpose(-1, -2))) if first.dim() > 1 else ((lambda t: t),):
             if base.shape[0] == len(tensors) and all(_place(turned(base.select(0, n))) == _place(t)
                                                      for n, t in enumerate(tensors)):

@@ -17,11 +17,10 @@ from typing import Any, Callable, NamedTuple, Sequence
 
 import torch
 import torch.fx
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.nn import functional
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ...torch_api.operators import OpOverload, schema_of
+from ...torch_api.tracing import disable_current_modes, get_proxy_mode, pytree
 from .known_values import HIDES_WRITES
 from .lazy_rows import LOSSES, LOSSES_OF_CLASSES, Origin, RowCount, Rows, is_pointwise, moves_alone, refused
 
@@ -84,14 +83,14 @@ def is_same_value(known: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def _is_mutable(func: Any) -> bool:
-    return isinstance(func, torch._ops.OpOverload) and (func._schema.is_mutable or func in HIDES_WRITES)
+    return isinstance(func, OpOverload) and (schema_of(func).is_mutable or func in HIDES_WRITES)
 
 
 def _is_alike(first: torch.fx.Node, second: torch.fx.Node, depth: int) -> bool:
     if first is second:
         return True
     func = first.target
-    if depth == 0 or func is not second.target or not isinstance(func, torch._ops.OpOverload) or _is_mutable(func) \
+    if depth == 0 or func is not second.target or not isinstance(func, OpOverload) or _is_mutable(func) \
             or func.namespace != "aten" or torch.Tag.nondeterministic_seeded in func.tags:
         return False
     leaves, others = (pytree.tree_flatten((node.args, node.kwargs)) for node in (first, second))
@@ -111,7 +110,7 @@ class Mask(Origin):
             self.valid = mask.reshape(self.rows) != 0  # and written by nobody
         self.count = RowCount(False, self._count)
         self._counted: torch.Tensor | None = None
-        with _disable_current_modes():
+        with disable_current_modes():
             self._known = None if known is None or known.numel() > _MOST_KNOWN else known.reshape(-1).nonzero().squeeze(1)
         self.length = None if self._known is None else len(self._known)
 
@@ -134,7 +133,7 @@ class Mask(Origin):
 
     def _index(self) -> list[torch.Tensor]:
         """Where the rows are, of a mask that is known."""
-        with _disable_current_modes():
+        with disable_current_modes():
             return list(torch.unravel_index(self._known, self.shape))
 
     def tensor(self, rows: Rows) -> torch.Tensor:

@@ -11,8 +11,8 @@ from typing import Any, Callable
 
 import torch
 from torch.fx import Graph, Node
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import pytree
 from ..errors import error_at
 
 _aten = torch.ops.aten

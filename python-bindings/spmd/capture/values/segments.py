@@ -9,8 +9,9 @@ import contextlib
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
+from ...torch_api.tensors import version_of
+from ...torch_api.tracing import FakeTensor
 from ..errors import Frame, where
 from ..observe import patches
 from .lazy_rows import Check, Groups, Origin, Rows, Together, form, refused
@@ -22,13 +23,13 @@ class _Cut:
     """A tensor and, of each of its rows, the number of the segment that it is in."""
 
     def __init__(self, whole: torch.Tensor, counts: torch.Tensor):
-        self.whole, self.count, self._version = whole, counts.shape[0], whole._version
+        self.whole, self.count, self._version = whole, counts.shape[0], version_of(whole)
         ends = counts.cumsum(0)
         self.is_wrong = counts.sum() != whole.shape[0]
         self.groups = Groups((ends <= torch.arange(whole.shape[0]).unsqueeze(-1)).sum(-1), self.count)
 
     def is_written(self) -> bool:
-        return self.whole._version != self._version
+        return version_of(self.whole) != self._version
 
 
 class _Segment(Origin):

@@ -21,6 +21,8 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple
 
 import torch
 
+from ...torch_api.modules import children_of
+from ...torch_api.tensors import version_of
 from ..ops import custom_ops
 from .code_names import has_users_class, is_users_class, is_users_file
 from .grown_lists import KINDS, Grown
@@ -54,7 +56,7 @@ def changed(values: list[BakedValue]) -> BakedValue | None:
                 isinstance(baked.value, (*NUMBERS, tuple, types.MethodType)) and type(now) is type(baked.value)
                 and (now == baked.value or (now != now and baked.value != baked.value))):
             return baked
-        if baked.version is not None and now._version != baked.version:
+        if baked.version is not None and version_of(now) != baked.version:
             return baked
     return None
 
@@ -127,7 +129,7 @@ def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held:
             found.append(BakedValue(path, get, get(), None))
         else:
             is_own = value is one.value  # a parameter, whose values are no matter
-            version = value._version if isinstance(value, torch.Tensor) and not is_own else None
+            version = version_of(value) if isinstance(value, torch.Tensor) and not is_own else None
             found.append(BakedValue(path, get, value, version))
     return found
 
@@ -268,7 +270,7 @@ class _Reader:
                 form = functools.partial(_form_of_left, get)
                 self.found.setdefault(path, BakedValue(path, form, form(), None))
             else:
-                self.found.setdefault(path, BakedValue(path, get, value, value._version))
+                self.found.setdefault(path, BakedValue(path, get, value, version_of(value)))
             return
         elif type(value) in KINDS and steps in _GROWS:  # what is in it is no matter, nor which one it is
             kind = functools.partial(_kind_of, get) if in_table else get
@@ -339,8 +341,8 @@ class _Reader:
         if step in own and not isinstance(own[step], (classmethod, staticmethod)):
             if step != "training" or not isinstance(value, torch.nn.Module):
                 self._take(f"{path}.{step}", functools.partial(own.get, step), rest, in_table=True)
-        elif isinstance(value, torch.nn.Module) and step in value._modules:
-            self._follow(value._modules[step], f"{path}.{step}", rest)
+        elif isinstance(value, torch.nn.Module) and step in children_of(value):
+            self._follow(children_of(value)[step], f"{path}.{step}", rest)
         else:
             self._follow_class(value, path, step, rest)
 

@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 import torch
 
+from ...torch_api.modules import TABLES, TENSOR_TABLES
 from ..optimizer.loss_scaling import scaler_there, state_of_scaler
 from .code_names import global_names, is_users_file
 from .function_caches import CachedFunction
@@ -107,7 +108,7 @@ class Reached:
         self.modules = [self._with_ways_inside(*found) for number, found in self._modules.items() if number not in inner]
         for place, root in self.modules:
             for path, module in root.named_modules():
-                for table in ("_parameters", "_buffers"):
+                for table in TENSOR_TABLES:
                     for name, tensor in getattr(module, table).items():
                         if tensor is not None:
                             whole = ".".join(part for part in (place.path, path, name) if part)
@@ -156,7 +157,7 @@ class Reached:
 
     def _loose_parts(self, place: Place, module: torch.nn.Module) -> Iterator[tuple[Place, Any]]:
         """What hangs on a module without being registered in it, and its code."""
-        skipped = {"_parameters", "_buffers", "_modules", "_spmd_unit"}
+        skipped = {*TABLES, "_spmd_unit"}
         for name, value in list(vars(module).items()):
             if name not in skipped and not isinstance(value, _OPAQUE):
                 yield Place(f"{place.path}.{name}" if place.path else name,

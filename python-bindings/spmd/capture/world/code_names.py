@@ -12,8 +12,8 @@ import types
 from typing import Any, Callable, Iterable, Iterator
 
 import torch
-from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
+from ...torch_api.modules import GLOBAL_HOOKS, MODULE_HOOKS, tensor_hooks_of
 from ..errors import is_user_file
 from ..optimizer.optimizers import Optimizers
 from .host_state import NUMBERS
@@ -103,21 +103,14 @@ def names_in_class(cls: type) -> frozenset[str]:
     return frozenset(names)
 
 
-def hooks_of_all_modules() -> list[dict[int, Callable]]:
-    """The tables of hooks that each module's call goes through."""
-    return [getattr(torch.nn.modules.module, f"_global_{name}_hooks")
-            for name in ("forward", "forward_pre", "backward", "backward_pre")]
-
-
 def users_hooks(model: torch.nn.Module, optimizers: Optimizers) -> Iterator[Callable]:
     """The user's hooks of a model, its parameters and its optimizers, and of all modules and optimizers: functions, and
     objects that are called."""
-    tables = [*hooks_of_all_modules(), *optimizers.tables_of_hooks()]
+    tables = [*GLOBAL_HOOKS, *optimizers.tables_of_hooks()]
     for module in model.modules():
-        tables += [getattr(module, f"_{name}_hooks", None)
-                   for name in ("forward", "forward_pre", "backward", "backward_pre")]
+        tables += [getattr(module, name, None) for name in MODULE_HOOKS]
     for parameter in model.parameters():
-        tables += [parameter._backward_hooks, parameter._post_accumulate_grad_hooks]
+        tables += tensor_hooks_of(parameter)
     for table in tables:
         yield from (hook for hook in (table or {}).values() if is_users_function(hook) or has_users_class(hook))
 

@@ -9,10 +9,8 @@ import sys
 from typing import Any, Callable, Iterator
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ...torch_api.tracing import DisableTorchFunction, FakeTensor, disable_current_modes, pytree
 from ..errors import CaptureError
 from ..observe import patches
 
@@ -45,7 +43,7 @@ def _outside(function: Callable, value_of: Callable[[torch.Tensor], torch.Tensor
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         args, kwargs = pytree.tree_map_only(FakeTensor, real, (args, kwargs))
-        with _disable_current_modes(), torch._C.DisableTorchFunction():
+        with disable_current_modes(), DisableTorchFunction():
             return function(*args, **kwargs)
 
     def real(tensor: FakeTensor) -> torch.Tensor:

@@ -10,8 +10,8 @@ import functools
 import gc
 from typing import Any, Iterable, Iterator
 
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _pytree as pytree
+from ...torch_api.tracing import FakeTensor, pytree
+
 
 CachedFunction = type(functools.lru_cache(len))
 

@@ -11,8 +11,8 @@ import collections
 import contextlib
 from typing import Any, Iterator, NamedTuple
 
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import pytree
 from ..errors import Frame
 from .code_names import has_users_class
 from .host_state import Roots, held_lists

@@ -16,6 +16,8 @@ from typing import Any, Callable, Container, Iterable, Iterator
 import torch
 
 from ...models import DTYPES
+from ...torch_api.modules import HOOKS, buffers_of, children_of, parameters_of, set_children
+from ...torch_api.tracing import DisableTorchFunctionSubclass
 from ..errors import CaptureError
 from .closure_objects import Place, Reached
 
@@ -55,14 +57,14 @@ class Held:
         numbers = {number: index for index, number in enumerate(model)}
         found: list[Any] = [place.sizes() for kind in (self.modules, self.watched, self.tensors)
                             for place, _ in kind.values() if place is not None]
-        with torch._C.DisableTorchFunctionSubclass():
+        with DisableTorchFunctionSubclass():
             for _, root in (*self.modules.values(), *self.watched.values()):
                 if id(root) in numbers:  # the model's, which the caller has looked at
                     found.append(numbers[id(root)])
                     continue
                 for path, part in root.named_modules():
                     found.append((path, type(part), part.training, *_hooks_of(part)))
-                    for name, tensor in (*part._parameters.items(), *part._buffers.items()):
+                    for name, tensor in (*parameters_of(part).items(), *buffers_of(part).items()):
                         if tensor is not None:
                             same_as = numbers.setdefault(id(tensor), len(numbers))
                             found.append((name, same_as, *_form(tensor), *_hooks_of(tensor)))
@@ -82,9 +84,7 @@ def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 def _hooks_of(owner: Any) -> tuple[Any, ...]:
     """The hooks of a module or of a parameter, by their numbers: what has other ones is another program."""
-    names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
-             "_post_accumulate_grad_hooks")
-    return tuple((name, tuple(hooks)) for name in names if (hooks := getattr(owner, name, None)))
+    return tuple((name, tuple(hooks)) for name in HOOKS if (hooks := getattr(owner, name, None)))
 
 
 def candidates(functions: Iterable[Callable], model: torch.nn.Module, arguments: dict[str, Any],
@@ -120,7 +120,7 @@ def _why_not(module: torch.nn.Module, inside: set[int]) -> tuple[str, str] | Non
             return "which is TorchScript, and nothing traces through that", "use the module that it was made from"
         if id(part) in inside:
             continue
-        for tensor in (*part._parameters.values(), *part._buffers.values()):
+        for tensor in (*parameters_of(part).values(), *buffers_of(part).values()):
             if tensor is not None and tensor.dtype not in DTYPES and (isinstance(tensor, torch.nn.Parameter)
                                                                       or not tensor.is_complex()):
                 return f"which has a tensor of {tensor.dtype}", "hold complex numbers as pairs of real ones"
@@ -155,7 +155,7 @@ def no_gradients_outside(reached: Reached, known: Container[int]) -> Iterator[No
 
     `known` has the ids of tensors that have a gradient in the trace.
     """
-    with torch._C.DisableTorchFunctionSubclass():
+    with DisableTorchFunctionSubclass():
         before = [(place, t, t.grad) for number, (place, t) in reached.tensors.items()
                   if number not in known and t.requires_grad and t.is_leaf]
     wrong = None
@@ -177,7 +177,7 @@ def whole(model: torch.nn.Module, held: Held) -> torch.nn.Module:
         return model
     view = object.__new__(type(model))
     view.__dict__.update(vars(model))
-    view.__dict__["_modules"] = {**model._modules, **{name: module for name, (_, module) in held.modules.items()}}
+    set_children(view, {**children_of(model), **{name: module for name, (_, module) in held.modules.items()}})
     return view
 
 

@@ -17,8 +17,9 @@ import types
 from typing import Any, Callable, Hashable, Iterator, NamedTuple, TypeVar
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ...torch_api.settings import is_loader_iterator, num_yielded_of
+from ...torch_api.tracing import pytree
 from .device_meshes import is_made_of_meshes
 
 NUMBERS = (bool, int, float, complex, str, types.NoneType)
@@ -184,8 +185,8 @@ def _position(value: Any) -> Any:
         if frame is None:
             return None
         return frame.f_lasti, {k: v for k, v in frame.f_locals.items() if isinstance(v, NUMBERS)}
-    if "_num_yielded" in getattr(value, "__dict__", {}):  # of a DataLoader
-        return value._num_yielded
+    if is_loader_iterator(value):
+        return num_yielded_of(value)
     if type(value).__name__.endswith("_iterator") and type(value).__module__ == "builtins":
         return operator.length_hint(value, -1)
     if isinstance(value, torch.Tensor):  # what is written by way of numpy shows in no graph
@@ -223,7 +224,7 @@ def _same(a: Any, b: Any) -> bool:
 
 def generator_states() -> dict[str, Any]:
     """Where the random generators are that nobody passes around, by the name of their library."""
-    torch_state = (torch.initial_seed(), bytes(torch._C.default_generator.get_state().numpy()))
+    torch_state = (torch.initial_seed(), bytes(torch.default_generator.get_state().numpy()))
     return {**host_generator_states(), "torch": torch_state}
 
 

@@ -11,9 +11,8 @@ import io
 from typing import Any, Iterable, Sequence
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import FakeTensor, pytree
 from ..errors import error_at
 from ..observe.op_recorder import user_stack
 

@@ -14,9 +14,8 @@ import weakref
 from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import FakeTensor, pytree
 from ..errors import CaptureError, Frame
 from ..values.lazy_rows import Rows
 from .code_names import has_users_class, names_in_class

@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterable, Mapping, NamedTuple
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
+from ...torch_api.modules import parameters_of
 from ..errors import CaptureError
 
 _FLAGS = (bool, str, bytes, types.NoneType, enum.Enum, torch.Size, torch.dtype, torch.device)
@@ -48,7 +49,7 @@ def settings_of(modules: Iterable[tuple[str, torch.nn.Module]], before: Mapping[
             if value is not old and is_flag(value) and (type(value) is not type(old) or value != old):
                 found.append(Setting(path, name, value, False, weakref.ref(module)))
         found += (Setting(path, name, UNSET, False, weakref.ref(module)) for name in known if name not in vars(module))
-        for name, parameter in module._parameters.items():
+        for name, parameter in parameters_of(module).items():
             if parameter is not None and wanted.get(id(parameter), parameter.requires_grad) != parameter.requires_grad:
                 found.append(Setting(path, name, parameter.requires_grad, True, weakref.ref(module)))
     return found
@@ -61,7 +62,7 @@ def put(settings: Iterable[Setting], modules: Mapping[str, torch.nn.Module]) -> 
         if module is None:
             continue
         if one.is_parameter:
-            module._parameters[one.name].requires_grad_(one.value)
+            parameters_of(module)[one.name].requires_grad_(one.value)
         elif one.value is UNSET:
             vars(module).pop(one.name, None)
         else:

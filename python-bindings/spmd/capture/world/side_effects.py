@@ -20,8 +20,8 @@ import warnings
 from typing import Any, Callable, Iterator
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
+from ...torch_api.tracing import FakeTensor
 from ..errors import Frame, error_at, where
 from ..model.fakes import FakeStep
 from ..observe import patches

@@ -13,8 +13,8 @@ import sys
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError
 from ..trace import Output

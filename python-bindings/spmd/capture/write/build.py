@@ -10,10 +10,10 @@ import warnings
 from typing import Any, Sequence
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ...annotations import annotations_of
 from ...models import DTYPES, class_name, module_tree, tensor_names
+from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError, Frame, error_at
 from ..loops.iterations import Repeat, of_iteration

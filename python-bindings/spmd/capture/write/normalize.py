@@ -10,6 +10,7 @@ import torch
 import torch.fx
 
 from ...models import DTYPES
+from ...torch_api.operators import OpOverload, schema_of
 from ..errors import Frame, depends_on_values, error_at, writes_constant
 from ..observe.op_recorder import Provenance
 
@@ -40,19 +41,19 @@ class _Argument(NamedTuple):
 
 
 @functools.cache
-def _arguments_of(op: torch._ops.OpOverload) -> tuple[_Argument, ...]:
+def _arguments_of(op: OpOverload) -> tuple[_Argument, ...]:
     return tuple(_Argument(a.name, a.default_value, str(a.type), tuple(a.alias_info.before_set) if a.alias_info else (),
-                           a.alias_info is not None and a.alias_info.is_write) for a in op._schema.arguments)
+                           a.alias_info is not None and a.alias_info.is_write) for a in schema_of(op).arguments)
 
 
 @functools.cache
-def _sets_of_results(op: torch._ops.OpOverload) -> tuple[str, ...]:
+def _sets_of_results(op: OpOverload) -> tuple[str, ...]:
     """What an operator's results share memory with, result by result."""
-    return tuple(alias for r in op._schema.returns if r.alias_info is not None for alias in r.alias_info.before_set)
+    return tuple(alias for r in schema_of(op).returns if r.alias_info is not None for alias in r.alias_info.before_set)
 
 
 @functools.cache
-def _name_of(op: torch._ops.OpOverload) -> str:
+def _name_of(op: OpOverload) -> str:
     return f"{op.namespace}.{op.__name__}"
 
 
@@ -86,7 +87,7 @@ def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tupl
     """One entry of step.json's "nodes"."""
     stamp = provenance(node)
     op = node.target
-    if not isinstance(op, torch._ops.OpOverload):
+    if not isinstance(op, OpOverload):
         raise error_at(stamp.stack, f"Python arithmetic on a tensor's value ({getattr(op, '__name__', op)}) is no part "
                        "of a graph", "compute with the tensor instead of .item()")
     name, given = _name_of(op), _given(node)
@@ -209,7 +210,7 @@ def is_view_of_any(node: torch.fx.Node, nodes: set[torch.fx.Node]) -> bool:
     new at every step."""
     if node.target is operator.getitem:
         return node.args[0] in nodes
-    if not isinstance(node.target, torch._ops.OpOverload) or node.target is torch.ops.aten.lift_fresh.default:
+    if not isinstance(node.target, OpOverload) or node.target is torch.ops.aten.lift_fresh.default:
         return False
     shared = _sets_of_results(node.target)
     return bool(shared) and any(value in nodes and not set(a.sets).isdisjoint(shared)
@@ -219,7 +220,7 @@ def is_view_of_any(node: torch.fx.Node, nodes: set[torch.fx.Node]) -> bool:
 def written_by(node: torch.fx.Node) -> Iterator[torch.fx.Node]:
     """The values that a node writes, as its operator's schema says."""
     op = node.target
-    if node.op != "call_function" or not isinstance(op, torch._ops.OpOverload):
+    if node.op != "call_function" or not isinstance(op, OpOverload):
         return
     written = [argument.name for argument in _arguments_of(op) if argument.is_write]
     given = _given(node) if written else {}

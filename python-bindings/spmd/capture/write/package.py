@@ -12,9 +12,9 @@ from typing import Any, Sequence
 
 import torch
 from safetensors.torch import save_file
-from torch._subclasses.fake_tensor import FakeTensor
 
 from ...planning import Plan, plan_package
+from ...torch_api.tracing import FakeTensor
 from ..optimizer.gradients import Gradients
 from ..optimizer.optimizer_numbers import OptimizerNumbers
 from ..values.lazy_rows import Check

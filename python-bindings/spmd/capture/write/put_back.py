@@ -9,8 +9,9 @@ import sys
 from typing import Any, Callable, Iterator
 
 import torch
-from torch.autograd.grad_mode import _unsafe_preserve_version_counter
 
+from ...torch_api.modules import buffers_of, children_of, parameters_of
+from ...torch_api.tensors import unsafe_preserve_version_counter
 from ..optimizer.optimizers import Optimizers
 
 
@@ -24,7 +25,7 @@ def put_back(model: torch.nn.Module, view: torch.nn.Module, optimizers: Optimize
                *_tensors_in(optimizers.param_groups)]
     tensors = list({id(t): t for t in tensors}.values())
     with contextlib.ExitStack() as undo:
-        undo.enter_context(_unsafe_preserve_version_counter(tuple(tensors)))
+        undo.enter_context(unsafe_preserve_version_counter(tuple(tensors)))
         for restore, state in _generators():
             undo.callback(restore, state)
         undo.callback(_copy_all, [(t, t.detach().clone()) for t in tensors])
@@ -32,7 +33,7 @@ def put_back(model: torch.nn.Module, view: torch.nn.Module, optimizers: Optimize
         for part in (*optimizers.parts, *optimizers.holders):
             tables += [vars(part), part.state, *part.state.values()]
         for module in modules:
-            tables += [vars(module), module._parameters, module._buffers, module._modules]
+            tables += [vars(module), parameters_of(module), buffers_of(module), children_of(module)]
         for table in tables:
             undo.callback(_refill, table, dict(table))
         for parameter in tensors:

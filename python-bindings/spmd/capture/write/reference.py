@@ -5,9 +5,9 @@ import contextlib
 from typing import Any, Callable, Iterator, Literal, Sequence
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ...models import tensor_names
+from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError
 from ..model.activation_checkpoint import inline_checkpoints

@@ -10,8 +10,8 @@ import types
 from typing import Any, Iterator
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ...torch_api.tracing import pytree
 from ..errors import CaptureError
 from ..world.leaked_values import TRACED
 

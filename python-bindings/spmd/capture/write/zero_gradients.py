@@ -52,7 +52,7 @@ def _recorded(view: torch.nn.Module) -> Iterator[dict[str, torch.Tensor]]:
 @contextlib.contextmanager
 def _scaled_losses(factor: float) -> Iterator[None]:
     """While entered, backward() without a gradient starts from `factor`."""
-    original = torch.autograd._make_grads
+    original = patches.MAKE_GRADS.value()
 
     def make(outputs: Any, gradients: Any, *also: Any, **more: Any) -> Any:
         made = original(outputs, gradients, *also, **more)
