@@ -12,6 +12,8 @@ from torch import nn
 
 from .meshes import mesh_sizes
 from .precision import Precision
+from .torch_api.fsdp_options import wrap_overrides_of
+from .torch_api.modules import initialized_children_of
 from .unit_options import encode_options, precision_of
 
 _ATTRIBUTE = "_spmd_unit"  # in the module's __dict__, so that a copy of the model keeps it
@@ -113,7 +115,7 @@ def wrap(module: nn.Module, **override: Any) -> nn.Module:
     if not isinstance(module, nn.Module):
         raise ValueError(f"wrap expects a module but got {module!r}")
     encoded = encode_options(_without_init(_wrap_options, "enable_wrap"), "enable_wrap", tells=False)
-    override = {**override, **getattr(module, "_wrap_overrides", {})}
+    override = {**override, **wrap_overrides_of(module)}
     encoded |= encode_options(_without_init(override, "wrap"), "wrap")
     said = _wrap_options | override
     _annotate([module], encoded, [], precision_of(said, "wrap"), "wrap", said.get("param_init_fn"))
@@ -193,7 +195,7 @@ def _find_path(module: nn.Module) -> str:
     holders = {}
     for other in gc.get_objects():
         if issubclass(type(other), nn.Module):  # isinstance would wake lazy objects
-            for name, child in other.__dict__.get("_modules", {}).items():
+            for name, child in initialized_children_of(other).items():
                 if child is not None:
                     holders.setdefault(id(child), (other, name))
     names: list[str] = []

@@ -8,6 +8,7 @@ import sys
 import torch
 
 from .dtypes import TABLE
+from .torch_api.modules import buffers_of, parameters_of
 
 DTYPES = {getattr(torch, dtype.torch): dtype.name for dtype in TABLE}
 
@@ -32,8 +33,8 @@ def module_tree(model: torch.nn.Module) -> list[dict]:
         tree.append({
             "name": path, "class": class_name(cls),
             "bases": [class_name(b) for b in cls.__mro__[1:] if b is not object],
-            "parameters": [full(path, n) for n, p in module._parameters.items() if p is not None],
-            "buffers": [full(path, n) for n, b in module._buffers.items() if b is not None],
+            "parameters": [full(path, n) for n, p in parameters_of(module).items() if p is not None],
+            "buffers": [full(path, n) for n, b in buffers_of(module).items() if b is not None],
             "children": [seen[id(m)] for m in module.children()]})
     return tree
 
@@ -44,7 +45,7 @@ def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, l
     found: dict[int, tuple[str, torch.Tensor, list[str]]] = {}
     for kind in ("param", "buffer"):
         for path, module in model.named_modules(remove_duplicate=False):
-            own = module._parameters if kind == "param" else module._buffers
+            own = parameters_of(module) if kind == "param" else buffers_of(module)
             for name, tensor in own.items():
                 if tensor is not None and not (kind == "buffer" and tensor.is_complex()):
                     names = found.setdefault(id(tensor), (kind, tensor, []))[2]

@@ -5,14 +5,15 @@ import dataclasses
 from typing import Any
 
 import torch
-from torch import nn
 
 from .dtypes import TABLE
+from .torch_api.fsdp_options import ignored_classes_of
+from .torch_api.modules import BatchNorm
 
 DTYPES = {dtype.name: getattr(torch, dtype.torch) for dtype in TABLE if dtype.is_floating}
 _NAMES = {dtype: name for name, dtype in DTYPES.items()}
 _PARTS = ("param", "reduce", "grad", "buffer", "output", "master")
-_BATCH_NORM = (nn.modules.batchnorm._BatchNorm,)
+_BATCH_NORM = (BatchNorm,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Precision:
                   for ours in ("param", "reduce", "buffer", "output")}
         if getattr(given, "keep_low_precision_grads", False):
             dtypes["grad"] = _kept(dtypes["param"], dtypes["reduce"], place)
-        return cls(**dtypes, cast_inputs=casts, exempt=tuple(getattr(given, "_module_classes_to_ignore", ())))
+        return cls(**dtypes, cast_inputs=casts, exempt=ignored_classes_of(given))
 
     @property
     def is_empty(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 from .precision import Precision
 from .remarks import remark
+from .torch_api.fsdp_options import HYBRID_SHARD_ZERO2
 
 MODES = ("fully_shard", "shard_grad_op", "shard_optimizer", "hybrid", "replicate", "default")
 ALLOWED = ("mode", "reshard_after_forward", "precision", "prefetch")
@@ -104,7 +105,7 @@ def _strategy(value: Any, place: str) -> dict:
              "SHARD_GRAD_OP": {"mode": "fully_shard", "reshard_after_forward": False},
              "NO_SHARD": {"mode": "replicate"},
              "HYBRID_SHARD": {"mode": "hybrid", "reshard_after_forward": True},
-             "_HYBRID_SHARD_ZERO2": {"mode": "hybrid", "reshard_after_forward": False}}
+             HYBRID_SHARD_ZERO2: {"mode": "hybrid", "reshard_after_forward": False}}
     name = getattr(value, "name", value)
     if name not in known:
         raise ValueError(f"{place}: sharding_strategy is {name}; supported: {', '.join(known)}")

@@ -9,6 +9,7 @@ import torch
 
 from ..passes import Pass
 from ..program import Program, Value
+from ..torch_api.modules import children_of
 
 
 class Override(Protocol):
@@ -70,7 +71,7 @@ def _replace(replacement: Callable, module: torch.nn.Module, path: str) -> None:
         if found is child:
             _replace(replacement, child, fqn)
         else:
-            module._modules[name] = found
+            children_of(module)[name] = found
 
 
 def _transformation(override: Any) -> Pass:

@@ -5,9 +5,9 @@ import dataclasses
 from typing import Any, Callable, Protocol, Sequence
 
 import torch
-from torch.distributed.fsdp.wrap import _Policy
 
 from ..passes import Pass
+from ..torch_api.fsdp import UnitsPolicy
 
 STYLES = ("replicate", "fully_shard", "default")
 
@@ -43,14 +43,14 @@ class DataParallel:
         return () if given is None else (given,) if callable(given) or isinstance(given, str) else tuple(given)
 
 
-class _Partition(_Policy):
+class _Partition(UnitsPolicy):
     """A mode as a wrap policy."""
 
     def __init__(self, mode: ParallelMode):
         self._mode = mode
 
-    def _run_policy(self, root_module: torch.nn.Module, ignored_modules: set[torch.nn.Module],
-                    root_kwargs: dict[str, Any]) -> dict[torch.nn.Module, dict[str, Any]]:
+    def units(self, root_module: torch.nn.Module, ignored_modules: set[torch.nn.Module],
+              root_kwargs: dict[str, Any]) -> dict[torch.nn.Module, dict[str, Any]]:
         units = self._mode.partition(root_module)
         if not isinstance(units, dict):
             raise TypeError(f"{type(self._mode).__name__}.partition gives a {type(units).__name__}; expected a dict of options "

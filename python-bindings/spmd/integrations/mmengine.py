@@ -70,7 +70,7 @@ class FSDPStrategy(SingleDeviceStrategy):
 
     def _wrap_model(self, model: torch.nn.Module) -> torch.nn.Module:
         if self._checkpointing is not None:
-            from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
+            from ..torch_api.fsdp import apply_activation_checkpointing
             options = copy.deepcopy(self._checkpointing)
             apply_activation_checkpointing(model, check_fn=_function(options.pop("check_fn")), **options)
         self.compiled = compile(self._step, **self._spmd)

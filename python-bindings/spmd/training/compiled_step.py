@@ -12,7 +12,6 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
-from torch.utils import _pytree as pytree
 
 from ..arrays import to_torch
 from ..capture import StepPackage
@@ -32,6 +31,8 @@ from ..precision import Precision
 from ..remarks import remark
 from ..run.processes import Processes
 from ..run.runtime import RunError, Shard, Trainer
+from ..torch_api.optimizers import mark_called
+from ..torch_api.tracing import pytree
 from ..units.choice import UnitChoice
 from .agreement import StepAgreement
 from .batch_sizes import Dynamic, OneSize
@@ -199,7 +200,7 @@ class CompiledStep(CompiledFunction):
             program.package.optimizer_numbers.put()
             live.after_step(program.package.gradients)
             for optimizer in call.optimizers.parts:
-                optimizer._opt_called = True  # lr_scheduler.step() asks whether the optimizer has stepped before it
+                mark_called(optimizer)
         if size.rows is not None:
             arrays = program.sizes.outputs(arrays, size)
         if self.check_finite:

@@ -10,6 +10,7 @@ import torch
 
 from ..annotations import annotation_of
 from ..models import tensor_names
+from ..torch_api.modules import buffers_of, parameters_of
 
 Initialize = Callable[[torch.nn.Module], Any]
 
@@ -39,7 +40,7 @@ def initialize(model: torch.nn.Module, names: set[str], init: Initialize | None,
     wanted = {id(tensor): (kind, known[0]) for kind, tensor, known in tensor_names(model).values() if known[0] in names}
     chosen = _functions(model, init)
     for path, module in model.named_modules():
-        own = {own_name: tensor for tensors in (module._parameters, module._buffers)
+        own = {own_name: tensor for tensors in (parameters_of(module), buffers_of(module))
                for own_name, tensor in tensors.items() if id(tensor) in wanted}
         if not own:
             continue
@@ -74,18 +75,18 @@ def _make(path: str, module: torch.nn.Module, own: dict[str, torch.Tensor], init
                          "param_init_fn=…), a function of a module that initializes its own tensors; or load_checkpoint()")
     with _as_it_was(module), torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(_seed_of(seed, path))
-        for tensors in (module._parameters, module._buffers):
+        for tensors in (parameters_of(module), buffers_of(module)):
             for name, tensor in tensors.items():
                 if tensor is not None:
                     tensors[name] = _empty(tensor) if name in own else tensor.detach().clone()
-        for name, tensor in module._parameters.items():
+        for name, tensor in parameters_of(module).items():
             if tensor is not None:
-                module._parameters[name] = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
+                parameters_of(module)[name] = torch.nn.Parameter(tensor, requires_grad=tensor.is_floating_point())
         if init is None:
             module.reset_parameters()
         else:
             init(module)
-        made = {name: module._parameters.get(name, module._buffers.get(name)) for name in own}
+        made = {name: parameters_of(module).get(name, buffers_of(module).get(name)) for name in own}
         for name, tensor in made.items():
             if tensor is None or tensor.shape != own[name].shape or tensor.dtype != own[name].dtype:
                 raise ValueError(f"{where}: its initialization leaves another tensor in the place of {name!r}, which is "
@@ -114,7 +115,7 @@ def _is_unwritten(tensor: torch.Tensor) -> bool:
 @contextlib.contextmanager
 def _as_it_was(module: torch.nn.Module) -> Iterator[None]:
     """What initialization does to the tensors of a module and those below is undone."""
-    before = [(tensors, dict(tensors)) for below in module.modules() for tensors in (below._parameters, below._buffers)]
+    before = [(tensors, dict(tensors)) for below in module.modules() for tensors in (parameters_of(below), buffers_of(below))]
     try:
         yield
     finally:

@@ -38,14 +38,13 @@ from ..interrupts import uninterrupted
 from ..models import DTYPES, set_gradient
 from ..offloaded import slots
 from ..run.runtime import RunError, TensorInfo, Trainer
-
-_no_torch_function = torch._C.DisableTorchFunctionSubclass
+from ..torch_api.tensors import METADATA, cdata_of, foreach_zero_, make_subclass, storage_use_count, version_of
+from ..torch_api.tracing import DisableTorchFunctionSubclass
 
 _GETTERS = ("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "grad", "grad_fn", "ndim",
             "names", "is_cuda", "is_cpu", "is_meta", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_quantized",
             "is_nested", "is_xla", "is_xpu", "is_mps", "is_maia", "is_mtia", "is_vulkan", "is_ipu", "itemsize",
-            "nbytes", "retains_grad", "output_nr", "_version", "_grad", "_grad_fn", "_backward_hooks",
-            "_post_accumulate_grad_hooks")
+            "nbytes", "retains_grad", "output_nr", *METADATA)
 _METHODS = ("size", "dim", "stride", "numel", "nelement", "element_size", "is_contiguous", "is_floating_point",
             "is_complex", "is_signed", "is_inference", "get_device", "requires_grad_", "register_hook",
             "retain_grad", "__len__", "register_post_accumulate_grad_hook", "dim_order", "storage_offset",
@@ -61,7 +60,7 @@ def _metadata() -> set[Any]:
 
 
 _METADATA = _metadata()
-_CLEARS = {torch.Tensor.zero_, torch._foreach_zero_}
+_CLEARS = {torch.Tensor.zero_, foreach_zero_}
 
 
 _OF_MODULES = ("param", "buffer", "constant")
@@ -144,7 +143,7 @@ class Slot:
     def free(self) -> None:
         """Gives the memory back of a tensor that is away, where nothing else has it. Gradients keep theirs: autograd adds
         to them without asking."""
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             if self.is_here or self.freed or self.info.state == "grad" or self.has_alias():
                 return
             storage = self.tensor.untyped_storage()
@@ -232,7 +231,7 @@ class Valueless:
         self.tensor = tensor
         with torch.no_grad():
             tensor.fill_(self._mark)
-        self._version = -1 if tensor.is_inference() else tensor._version
+        self._version = -1 if tensor.is_inference() else version_of(tensor)
 
     @property
     def _mark(self) -> float | int | bool:
@@ -242,19 +241,19 @@ class Valueless:
     def is_written(self) -> bool:
         """It has another value; p.data.copy_() leaves no trace but that."""
         tensor, mark = self.tensor.detach(), self._mark
-        return self._version not in (-1, tensor._version) or \
+        return self._version not in (-1, version_of(tensor)) or \
             not bool((tensor.isnan() if mark != mark else tensor == mark).all())
 
 
 def leave_meta(tensor: torch.Tensor) -> int:
     """Makes a tensor of the meta device one of the CPU, the same object, without memory. Returns how many bytes it
     would have."""
-    with _no_torch_function(), torch.no_grad():
+    with DisableTorchFunctionSubclass(), torch.no_grad():
         twin = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cpu")
         storage = twin.untyped_storage()
         size = storage.nbytes()
         storage.resize_(0)
-        twin = torch.Tensor._make_subclass(type(tensor), twin, tensor.requires_grad)
+        twin = make_subclass(type(tensor), twin, tensor.requires_grad)
         twin.__dict__.update(tensor.__dict__)
         copy_hooks(tensor, twin)
         torch.utils.swap_tensors(tensor, twin)
@@ -285,8 +284,8 @@ class LiveState:
         self._resting: list[Slot] = []  # which went away at the last step
         self._thread, self._is_read_by_others = threading.get_ident(), False
         everything = whole(model, held)
-        self._parameters = dict(everything.named_parameters(remove_duplicate=False))
-        tensors = self._parameters | dict(everything.named_buffers(remove_duplicate=False))
+        self.parameters = dict(everything.named_parameters(remove_duplicate=False))
+        tensors = self.parameters | dict(everything.named_buffers(remove_duplicate=False))
         constants = {name: tensor for name, (_, tensor) in held.tensors.items()}
         self.slots: list[Slot] = []
         states_of: dict[int, tuple[dict[str, Slot], torch.Tensor]] = {}
@@ -308,9 +307,9 @@ class LiveState:
                     slot.go_away()
                 self.slots.append(slot)
                 continue
-            parameter = self._parameters[info.name]
+            parameter = self.parameters[info.name]
             if info.state == "grad" and info.name in states.copied:
-                with _no_torch_function():
+                with DisableTorchFunctionSubclass():
                     slot = Slot(info, torch.empty_like(parameter, requires_grad=False), self, has_value=False)
                 slot.go_away()
                 self.slots.append(slot)
@@ -348,11 +347,11 @@ class LiveState:
             known = self.optimizers.make_state_of(parameter)[info.state] = known.to(dtype)  # it goes on with a master
         elif isinstance(known, torch.Tensor) and known.dtype != dtype and dtype.is_floating_point:
             known = known.to(dtype)  # of an eager backward()
-            with _no_torch_function():
+            with DisableTorchFunctionSubclass():
                 set_gradient(parameter, known)
         if isinstance(known, torch.Tensor):
             return known, False
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             if tuple(parameter.shape) == info.shape and info.state != "step":
                 made = torch.empty_like(parameter, dtype=dtype, requires_grad=False)
             else:  # a step counter lives on the CPU
@@ -364,10 +363,10 @@ class LiveState:
     @property
     def names(self) -> dict[int, str]:
         """The names of parameters on the ranks, by the identity of the tensors."""
-        return {id(self._parameters[slot.info.name]): slot.info.name for slot in self.slots if slot.info.state == "param"}
+        return {id(self.parameters[slot.info.name]): slot.info.name for slot in self.slots if slot.info.state == "param"}
 
     def parameters(self, names: Iterable[str]) -> list[torch.Tensor]:
-        return [self._parameters[name] for name in names]
+        return [self.parameters[name] for name in names]
 
     def check(self) -> None:
         """Raises when the state is lost."""
@@ -376,14 +375,14 @@ class LiveState:
 
     def replaced_states(self) -> Replaced:
         """What the optimizer has now in place of the tensors of slots: one walk over its states."""
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             return Replaced(self, list(self._replaced_states()))
 
     def is_replaced(self, replaced: Replaced | None = None) -> bool:
         """True when the optimizer or the model holds tensors that the ranks cannot take: then the next program starts
         from them. Tensors that the ranks can take (a loaded optimizer state) are taken by before_step(). `replaced`: what
         replaced_states() has found."""
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             if not all(slot.fits() for slot in self.here):
                 return True
             for slot, found in (replaced or self.replaced_states()).states:
@@ -428,14 +427,14 @@ class LiveState:
 
     def take(self, held: Held) -> None:
         """What a step reaches without an argument may be other objects than at the call before."""
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             found = [(slot, tensor) for slot, tensor in self._held_slots(held) if slot.tensor is not tensor]
         for slot, tensor in found:
             self._replace(slot, tensor)
-            self._parameters[slot.info.name] = tensor
+            self.parameters[slot.info.name] = tensor
         if found:
-            self._gradients = [(slot, self._parameters[slot.info.name]) for slot, _ in self._gradients]
-            self._unkept = {name: (slot, self._parameters[name]) for name, (slot, _) in self._unkept.items()}
+            self._gradients = [(slot, self.parameters[slot.info.name]) for slot, _ in self._gradients]
+            self._unkept = {name: (slot, self.parameters[name]) for name, (slot, _) in self._unkept.items()}
 
     def upload_constants(self) -> None:
         """What may have been written of the tensors that the ranks only read goes to them."""
@@ -478,7 +477,7 @@ class LiveState:
         for slot, found in replaced.states:
             self._replace(slot, found)
             self.was_loaded |= slot.info.state == "step"
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             gradients = [parameter.grad for _, parameter in self._gradients]
         for (slot, _), gradient in zip(self._gradients, gradients):
             if gradient is slot.tensor:
@@ -515,14 +514,14 @@ class LiveState:
             if name not in self._unkept:
                 self._unkept[name] = self._make_unkept(name)
             slot, parameter = self._unkept[name]
-            with _no_torch_function():
+            with DisableTorchFunctionSubclass():
                 set_gradient(parameter, slot.tensor)
             if slot.is_here:
                 slot.go_away()
         self._go_away()
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             for name in gradients.cleared:
-                self._parameters[name].grad = None
+                self.parameters[name].grad = None
         for slot, parameter in self._gradients:
             if slot.info.name in gradients.left:
                 self._attach(slot, parameter)
@@ -530,21 +529,21 @@ class LiveState:
                 self._clear(slot)
 
     def _make_unkept(self, name: str) -> tuple[UnkeptGradient, torch.Tensor]:
-        parameter = self._parameters[name]
-        with _no_torch_function():
+        parameter = self.parameters[name]
+        with DisableTorchFunctionSubclass():
             tensor = torch.empty_like(parameter).detach()
         return UnkeptGradient(TensorInfo(name, "grad", "", ()), tensor, self), parameter
 
     def _attach(self, slot: Gradient, parameter: torch.Tensor) -> None:
         """The parameter's gradient is what the ranks have."""
         slot.is_clear = False
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             set_gradient(parameter, slot.tensor)
 
     def _clear(self, slot: Gradient) -> None:
         """The parameter has no gradient any more. Who has kept the tensor is told so at its use."""
         old = slot.tensor
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             made = torch.empty_like(old)
         if not slot.is_here:
             slot.come_back()
@@ -610,7 +609,7 @@ class LiveState:
         """Gives all tensors back as they are, without fetching."""
         with self.lock, uninterrupted():
             for slot, parameter in self._unkept.values():
-                with _no_torch_function():
+                with DisableTorchFunctionSubclass():
                     if parameter.grad is slot.tensor:
                         parameter.grad = None
             for slot in self.slots:
@@ -640,7 +639,7 @@ class LiveState:
 
 def _kept(parameter: torch.Tensor) -> torch.Tensor | None:
     """The parameter's gradient, if there is one and it has a value."""
-    with _no_torch_function():
+    with DisableTorchFunctionSubclass():
         gradient = parameter.grad
     return None if any(not slot.is_kept for slot in slots((gradient,))) else gradient
 
@@ -658,7 +657,7 @@ def key_in_file(info: TensorInfo) -> str:
 
 
 def _owners_of_memory(tensor: torch.Tensor) -> int:
-    return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
+    return storage_use_count(cdata_of(tensor.untyped_storage()))
 
 
 _OWNERS_OF_OWN = _owners_of_memory(torch.empty(1))
@@ -666,7 +665,7 @@ _OWNERS_OF_OWN = _owners_of_memory(torch.empty(1))
 
 def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
     if func in _METADATA:
-        with _no_torch_function():
+        with DisableTorchFunctionSubclass():
             return func(*args, **(kwargs or {}))
     for slot in slots((args, kwargs or {})):
         if func in _CLEARS and isinstance(slot, UnkeptGradient):

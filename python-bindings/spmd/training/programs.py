@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ..capture import StepPackage
 from ..capture.call import StepCall
@@ -15,13 +14,15 @@ from ..capture.optimizer.optimizers import Optimizers
 from ..capture.optimizer.scheduled import option_names
 from ..capture.trace import Output
 from ..capture.world.captured_constants import BakedValue, are_alike, baked_values, begun_with, changed as changed_value, slots_of
-from ..capture.world.code_names import hooks_of_all_modules, users_hooks
+from ..capture.world.code_names import users_hooks
 from ..capture.world.held import Held, named_modules, whole
 from ..capture.world.host_state import NUMBERS
 from ..capture.world.leaked_values import Table, leave, note_values
 from ..capture.world.settings import put
 from ..capture.write.package import OwnStates
 from ..run.runtime import Trainer
+from ..torch_api.modules import GLOBAL_HOOKS, buffers_of, children_of, module_hooks_of, parameters_of, tensor_hooks_of
+from ..torch_api.tracing import DisableTorchFunctionSubclass, pytree
 from .batch_sizes import BatchSizes, OneSize
 from .live_state import Replaced
 
@@ -253,10 +254,10 @@ def look_at(model: torch.nn.Module) -> Look:
     """At every call, so it is one plain loop."""
     ids: list[int] = []
     parameters: list[torch.Tensor] = []
-    modes: list[Any] = [tuple(hooks) for hooks in hooks_of_all_modules() if hooks]
+    modes: list[Any] = [tuple(hooks) for hooks in GLOBAL_HOOKS if hooks]
     seen: set[int] = set()
     stack = [model]
-    with torch._C.DisableTorchFunctionSubclass():
+    with DisableTorchFunctionSubclass():
         while stack:
             module = stack.pop()
             if module is None or id(module) in seen:
@@ -264,21 +265,20 @@ def look_at(model: torch.nn.Module) -> Look:
             seen.add(id(module))
             ids.append(id(module))
             modes.append(module.training)
-            for hooks in (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks,
-                          module._backward_pre_hooks):
+            for hooks in module_hooks_of(module):
                 if hooks:
                     modes.append(tuple(hooks))
-            for parameter in module._parameters.values():
+            for parameter in parameters_of(module).values():
                 if parameter is not None:
                     parameters.append(parameter)
                     ids.append(id(parameter))
                     modes.append(parameter.requires_grad)
-                    for hooks in (parameter._backward_hooks, parameter._post_accumulate_grad_hooks):
+                    for hooks in tensor_hooks_of(parameter):
                         if hooks:
                             modes.append(tuple(hooks))
-            for buffer in module._buffers.values():
+            for buffer in buffers_of(module).values():
                 ids.append(id(buffer))
-            stack.extend(module._modules.values())
+            stack.extend(children_of(module).values())
     return Look(ids, tuple(modes), parameters)
 
 

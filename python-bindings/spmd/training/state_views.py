@@ -95,7 +95,7 @@ def _gradients(live: LiveState, names: set[str], keeps: bool) -> list[Slot]:
             UnkeptGradient.fetch(slot)  # raises
     known = {slot.info.name for slot, _ in (*live._gradients, *live.kept_gradients)}
     trained = set(map(id, live.optimizers.parameters))
-    cleared = [name for name in sorted(names - known) if id(live._parameters[name]) in trained]
+    cleared = [name for name in sorted(names - known) if id(live.parameters[name]) in trained]
     if cleared and not keeps:
         raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  cure: "
                            "spmd.compile(keep_grads=True), which keeps each rank's part of it")

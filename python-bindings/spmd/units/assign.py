@@ -11,6 +11,7 @@ from torch import nn
 
 from ..annotations import annotations_of
 from ..meshes import mesh_text
+from ..torch_api.fsdp_options import has_wrap_overrides, wrap_overrides_of
 from ..unit_options import encode_options, exempt_classes
 from .describe import ModelDescription
 from .library import assign
@@ -144,9 +145,8 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
 
 def overrides_of(model: nn.Module) -> dict[str, dict[str, Any]]:
     """What modules say of themselves, as FSDP's wrapper reads it, by path: _wrap_overrides beat what a policy says."""
-    return {path: encode_options(dict(module._wrap_overrides), f"_wrap_overrides of module '{path}'")
-            for path, module in model.named_modules() if "_wrap_overrides" in vars(module) or
-            hasattr(type(module), "_wrap_overrides")}
+    return {path: encode_options(dict(wrap_overrides_of(module)), f"_wrap_overrides of module '{path}'")
+            for path, module in model.named_modules() if has_wrap_overrides(module)}
 
 
 def split_ignored(modules: Any, states: Any) -> tuple[list[nn.Module], list[nn.Parameter]]:

@@ -8,6 +8,7 @@ from typing import Any, Callable
 import torch
 from torch.distributed.fsdp import wrap as fsdp
 
+from ..torch_api.fsdp import Policy, lambda_of, module_classes_of, or_policy, run_policy
 from ..unit_options import encode_options
 from .describe import ModelDescription
 
@@ -35,10 +36,10 @@ class PolicyRequest:
         if isinstance(policy, str):
             return policy
         if type(policy) is fsdp.ModuleWrapPolicy:
-            return self._classes(policy._module_classes)
+            return self._classes(module_classes_of(policy))
         if type(policy) is fsdp.CustomPolicy:
-            return {"custom": self._add(functools.partial(self._ask_custom, policy._lambda_fn))}
-        if isinstance(policy, fsdp._Policy):
+            return {"custom": self._add(functools.partial(self._ask_custom, lambda_of(policy)))}
+        if isinstance(policy, Policy):
             return {"modules": self._run(policy)}
         known = self._encode_known(policy)
         if known is not None:
@@ -60,7 +61,7 @@ class PolicyRequest:
             return "always"
         if function is fsdp.transformer_auto_wrap_policy and set(given) == {"transformer_layer_cls"}:
             return self._classes(given["transformer_layer_cls"])
-        if function is fsdp._or_policy and isinstance(given.get("policies"), (list, tuple)):
+        if function is or_policy and isinstance(given.get("policies"), (list, tuple)):
             return {"or": [self._encode(part) for part in given["policies"]]}
         if (function is fsdp.size_based_auto_wrap_policy
                 and set(given) <= {"min_num_params", "force_leaf_modules", "exclude_wrap_modules"}):
@@ -94,7 +95,7 @@ class PolicyRequest:
         """What a user's subclass of _Policy wants: options by path."""
         if self._model is None:
             raise KeyError("a policy that sees the model")
-        targets = policy._run_policy(self._model, self._ignored, dict(self._root_kwargs))
+        targets = run_policy(policy, self._model, self._ignored, dict(self._root_kwargs))
         if not isinstance(targets, dict):
             raise ValueError(f"{type(policy).__name__}._run_policy returned {targets!r}; expected a dict from modules "
                              "to options")
@@ -107,7 +108,7 @@ class PolicyRequest:
 
 def unwrapped(policy: Any) -> Any:
     """The policy itself, of an object that has it as `policy`, as PyTorch's _FSDPPolicy has had it."""
-    known = isinstance(policy, (str, fsdp._Policy)) or callable(policy)
+    known = isinstance(policy, (str, Policy)) or callable(policy)
     return policy if known or getattr(policy, "policy", None) is None else unwrapped(policy.policy)
 
 
@@ -115,7 +116,7 @@ def classes_of(policy: Any) -> set[type]:
     """The classes that a policy names."""
     policy = unwrapped(policy)
     if isinstance(policy, fsdp.ModuleWrapPolicy):
-        return set(policy._module_classes)
+        return set(module_classes_of(policy))
     if not isinstance(policy, functools.partial):
         return _defaults() if policy is fsdp.size_based_auto_wrap_policy else set()
     found: set[type] = _defaults() if policy.func is fsdp.size_based_auto_wrap_policy else set()
