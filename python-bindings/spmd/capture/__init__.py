@@ -141,7 +141,7 @@ def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_
     _check_batch(call)
     step_name = name or getattr(call.train_step, "__name__", "step")
     Scheduled(scheduled_options).check(call.optimizers)
-    fetch_gradients(gradients, call)
+    fetch_gradients(gradients, call.model, call.optimizers)
 
     def captured(salt: int) -> StepPackage:
         with quickly():

@@ -18,7 +18,7 @@ from ..capture import StepPackage
 from ..capture.call import StepCall, name_of, takes
 from ..capture.optimizer.gradients import with_gradient
 from ..capture.optimizer.scheduled import read_option
-from ..capture.trace import Empty, Output
+from ..capture.write.outputs import Empty, Output
 from ..capture.world.closure_objects import CompiledFunction, Opaque
 from ..capture.world.iterators import OtherTaken, put_aside
 from ..capture.write.result import unwrap

@@ -12,7 +12,7 @@ from ..capture.call import StepCall
 from ..capture.observe.surroundings import surroundings
 from ..capture.optimizer.optimizers import Optimizers
 from ..capture.optimizer.scheduled import option_names
-from ..capture.trace import Output
+from ..capture.write.outputs import Output
 from ..capture.world.captured_constants import BakedValue, are_alike, baked_values, begun_with, changed as changed_value, slots_of
 from ..capture.world.code_names import users_hooks
 from ..capture.world.held import Held, named_modules, whole

@@ -18,6 +18,7 @@ iterations (CannotRepeat).
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
@@ -25,36 +26,49 @@ import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.nn.modules import module as nn_module
-from torch.overrides import TorchFunctionMode
 
-from ..observe.operator_forms import Likeness, OperatorForms, tensors_in
-from ..observe.torch_calls import COUNT_FROM_MEMORY, TELL_OF_FORM, describe, describe_call, form_of, has_lists, \
-    modes, surroundings
+from ..observe.dispatch_mode import Handler, OpCall, Phase, tensors_in
+from ..observe.function_mode import FunctionPhase
+from ..observe.operator_forms import Likeness, OperatorForms
+from ..observe.torch_calls import COUNT_FROM_MEMORY, TELL_OF_FORM, describe, describe_call, form_of, has_lists, modes, surroundings
 from ..ops.draws import Draws
-from ..values.known_values import KnownValues
-from ..values.python_numbers import Number, with_symbols
+from ..values.known_values import MADE_OF_NUMBERS, KnownValues, hidden_writes
 from .iterations import Call, Inner, Repeat, Traced, between
 from .loop import Loop, Unlike
 from .placeholders import CannotRepeat, StandIns
 
-_BACKWARD, _DETACH, _ITEM = torch.Tensor.backward, torch.Tensor.detach, torch.Tensor.item
+_BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
 _SET_GRAD = torch._C._set_grad_enabled
 _GRAD_FN = torch.Tensor.grad_fn.__get__
 _THROUGH_AUTOGRAD = (_BACKWARD, torch.autograd.grad)
 _OWN = ("torch", __name__.split(".")[0])  # whose functions run no Python of the user
+# What they leave in a graph follows from their arguments as well, here where none but integers are an index.
+_PLAIN = {*MADE_OF_NUMBERS, torch.ops.aten.empty, torch.ops.aten.empty_strided, torch.ops.aten.to, torch.ops.aten.lift_fresh,
+          torch.ops.aten.silu_backward}
+_INDEXED = {torch.ops.aten.index, torch.ops.aten.index_put, torch.ops.aten.index_put_}
 _WITHOUT_GRADIENT = (torch.ops.aten.detach.default, torch.ops.aten._local_scalar_dense.default)
 
 
-class Microbatches(TorchFunctionMode):
-    """Those of one trace. `parameters` are fakes; `draws` has their random numbers; within `stamped_as` operators
-    come from where nodes did. What iterations that are not traced write to is not `known` any more."""
+@dataclasses.dataclass(frozen=True)
+class TracedOperators:
+    """What follows the operators of a trace: the forms that came before, its random numbers, what values it knows, and
+    `stamped_as`, within which operators come from where nodes did."""
 
-    def __init__(self, parameters: Sequence[torch.Tensor], modules: Iterable[torch.nn.Module], forms: OperatorForms,
-                 draws: Draws, known: KnownValues,
-                 stamped_as: Callable[[list[torch.fx.Node]], contextlib.AbstractContextManager], may_repeat: bool):
-        super().__init__()
+    forms: OperatorForms
+    draws: Draws
+    known: KnownValues
+    stamped_as: Callable[[list[torch.fx.Node]], contextlib.AbstractContextManager]
+
+
+class Microbatches(Handler):
+    """Those of one trace. `parameters` are fakes. What iterations that are not traced write to is not known any more."""
+
+    phase = Phase.ITERATION
+    function_phase = FunctionPhase.ITERATION
+
+    def __init__(self, parameters: Sequence[torch.Tensor], modules: Iterable[torch.nn.Module], operators: TracedOperators, may_repeat: bool):
         self._parameters, self._numbers = parameters, set(map(id, parameters))
-        self._draws, self._known, self._stamped_as = draws, known, stamped_as
+        self._forms, self._draws, self._known, self._stamped_as = operators.forms, operators.draws, operators.known, operators.stamped_as
         self._may, self._may_have_hooks = may_repeat, (*modules, *parameters, nn_module)
         self._has_node_of_autograd = False  # the step, which may put hooks there
         self._set_item: Any = None  # the function that it is while the step runs
@@ -64,7 +78,7 @@ class Microbatches(TorchFunctionMode):
         self._last: Traced | None = None
         self._now: Traced | None = None
         self._loop: Loop | None = None  # the one that runs
-        self._stand_ins = StandIns(forms)
+        self._stand_ins = StandIns(operators.forms)
         self._is_cut_off = False  # a backward() would have to go through stand-ins
         self.repeats: list[Repeat] = []
 
@@ -79,7 +93,20 @@ class Microbatches(TorchFunctionMode):
             self._now.written += written
             self._now.plain &= self._inside and is_function
 
-    def meet(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+    def answer(self, call: OpCall) -> Any:
+        self._meet(call.func, call.args, call.kwargs)
+        return NotImplemented
+
+    def note(self, call: OpCall, result: Any) -> None:
+        if call.func.namespace != "prim":
+            self.note_operator(call.again is not None or self._is_plain(call.func, call.args), [*call.written, *hidden_writes(call.func, call.args)])
+
+    def _is_plain(self, func: torch._ops.OpOverload, args: tuple) -> bool:
+        """What the operator gives, and leaves in a graph, follows from the form of its tensors and its other arguments."""
+        return self._forms.is_function(func) or func.overloadpacket in _PLAIN or func.overloadpacket in _INDEXED and not any(
+            index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
+
+    def _meet(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
         """Before an operator is traced: its stand-ins get nodes. Raises if one means nothing outside of its iteration."""
         if self._loop is not None and not self._loop.is_hoisting:  # of no call that was seen
             self._end()
@@ -115,17 +142,12 @@ class Microbatches(TorchFunctionMode):
     def followed(self) -> Iterator[None]:
         """While the step runs."""
         self._stand_ins.tracer, self._set_item, self._modes = get_proxy_mode().tracer, torch.Tensor.__setitem__, (modes()[0], False)
-        with self:
-            yield
+        yield
         if self._loop is not None:
             self._end()
 
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        if func is _ITEM and self._is_computed(args[0]):
-            detached = self.__torch_function__(_DETACH, (), args)
-            return Number(self.__torch_function__(torch.Tensor.to, (), (detached, torch.float64), {"copy": True}))
-        args, kwargs = with_symbols(args), with_symbols(kwargs)
+    def call(self, func: Callable, args: tuple, kwargs: dict[str, Any], below: Callable) -> Any:
+        """As FunctionHandler.call; no phase is below this one."""
         if not self._may:
             return func(*args, **kwargs)
         if self._loop is not None:
@@ -141,7 +163,7 @@ class Microbatches(TorchFunctionMode):
             self._end_of_traced()
         return result
 
-    def _is_computed(self, tensor: torch.Tensor) -> bool:
+    def is_computed(self, tensor: torch.Tensor) -> bool:
         """Whether it is one floating number that no call knows before it begins."""
         return isinstance(tensor, FakeTensor) and tensor.is_floating_point() and tensor.numel() == 1 and tensor.dim() == 0 \
             and (self._stand_ins.has(tensor) or self._stand_ins.node_of(tensor) is not None and not self._known.knows(tensor))

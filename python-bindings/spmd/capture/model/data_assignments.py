@@ -15,7 +15,7 @@ from ...torch_api.tracing import FakeTensor, get_proxy_mode
 from ..errors import Frame, error_at
 from ..observe import patches
 from ..observe.memory import memory_of
-from ..observe.op_recorder import user_stack
+from ..observe.stacks import user_stack
 from ..values.known_values import KnownValues
 from .fakes import Input
 

@@ -22,7 +22,7 @@ from ...torch_api.operators import HigherOrderOperator
 from ...torch_api.tracing import GUARDS_MODULE, has_specs, in_spec_of, out_spec_of, pytree
 from ..errors import CaptureError, Frame, error_at, is_user_file
 from ..observe.memory import memory_of
-from ..observe.op_recorder import at_lines, user_stack
+from ..observe.stacks import at_lines, user_stack
 
 # Assertions about shapes and dtypes: those of the inputs are checked at each call, and follow for all else.
 _ASSERTIONS = {"_assert_tensor_metadata", "_assert_scalar", "_assert_async", "_functional_assert_scalar",

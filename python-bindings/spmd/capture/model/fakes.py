@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import defaultdict
-from typing import Any, Collection, Iterator
+from typing import Any, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -26,11 +26,12 @@ from ..optimizer.masters import MASTER, state_in, stepping_masters, wanted_maste
 from ..optimizer.optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
 from ..optimizer.optimizer_state import choose_implementation, materialize
 from ..optimizer.optimizers import Optimizers
-from ..optimizer.scheduled import Scheduled
+from ..world.environment import Environment
 from ..world.held import Held, named_modules, whole
 from ..world.host_state import copied
 from ..world.leaked_values import Left, left_in_modules, put_blanks
 from ..world.settings import Setting, settings_of
+from .run import Run
 
 
 @dataclasses.dataclass
@@ -58,29 +59,24 @@ class FakeStep:
     tells which real tensors must not turn up in a trace.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, batch_names: list[str],
-                 batch: list[torch.Tensor], with_gradients: Collection[str], first_step: bool = False,
-                 scheduled: Scheduled = Scheduled(), copied_gradients: Collection[str] = (),
-                 read_left: Collection[int] = (), precision: Precision | None = None):
+    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, batch: list[tuple[str, torch.Tensor]], environment: Environment,
+                 run: Run, precision: Precision | None = None):
         # Real tensors that the step closes over are constants of the graph; the device is always the CPU, so that a
         # step for a GPU is traced on a machine without one and gives the same graph.
         self.refusals = Refusals()
         self.mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=self.refusals.shape_env(), static_shapes=True)
-        self.model, self.optimizers, self.held = model, optimizers, held
-        self.whole = whole(model, held)
+        self.model, self.optimizers, self.held, self.run = model, optimizers, environment.held, run
+        self.whole = whole(model, self.held)
         self.inputs: list[Input] = []
         self.foreign: dict[int, str] = {}
         self.numbers: set[int] = set()  # ids of fakes that stand for Python numbers: learning rates
         self.blanks: dict[int, torch.Tensor] = {}  # what earlier calls have left, by id (leaked_values.py)
-        self._read_left = read_left  # ids of those that have none
-        self._batch = list(zip(batch_names, batch))
-        self._with_gradients, self._scheduled = with_gradients, scheduled
-        self._copied_gradients = copied_gradients  # that the step computes, uses and clears, and that are kept all the same
+        self._read_left = environment.read_left  # those that have none
+        self._batch = batch
         self._precision = precision
         self._kept = kept_gradients(model, precision)
         self._had_state: set[Any] = set()  # keys of the optimizers' state
         self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
-        self._first_step = first_step  # the optimizer makes its state, as it does in eager's first call
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
         self._fakes: dict[int, torch.Tensor] = {}
         self._reals: dict[int, torch.Tensor] = {}  # also keeps them alive, so that ids stay theirs
@@ -88,7 +84,7 @@ class FakeStep:
         self._sentinels: list[tuple[torch.Tensor, torch.Tensor, str]] = []
         self._cleared: set[str] = set()  # gradients that are zero after the step
         self._real_gradients = {names[0]: tensor.grad for kind, tensor, names in self._tensors.values()
-                                if kind == "param" and names[0] in with_gradients and not list(slots((tensor.grad,)))}
+                                if kind == "param" and names[0] in run.gradients and not list(slots((tensor.grad,)))}
 
     def fake(self, real: torch.Tensor) -> torch.Tensor:
         """The fake twin of a real tensor: same shape, strides, dtype and kind, with its hooks; on the CPU."""
@@ -212,7 +208,7 @@ class FakeStep:
         for index, group in enumerate(self.optimizers.param_groups):
             with self.mode:
                 hyper += (Input("hyper", name, tensor, group=index, value=value)
-                          for name, value, tensor in self._scheduled.install(group))
+                          for name, value, tensor in self.run.scheduled.install(group))
         shared = {id(part.state): part for part in self.optimizers.parts}
         for holder in self.optimizers.holders:
             self._check_without_state(holder)
@@ -237,7 +233,7 @@ class FakeStep:
             if kind == "param":
                 self._add_states(own_names[0], self.fake(tensor), initial)
         self.inputs += hyper
-        if self._first_step:
+        if self.run.is_first:
             masters = {p: state[MASTER] for p, state in self.optimizers.states if id(p) in self._masters}
             self._first_state = [(p, name, value) for p, state in self.optimizers.states for name, value in state.items()
                                  if isinstance(value, torch.Tensor) and value is not masters.get(p)]
@@ -253,7 +249,7 @@ class FakeStep:
                     raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
                                        "of the model\n  cure: register it in the model, or leave it out")
         fuses = not any(id(p) in self._kept for group in optimizer.param_groups for p in group["params"])
-        choose_implementation(optimizer, bool(self._scheduled), fuses)
+        choose_implementation(optimizer, bool(self.run.scheduled), fuses)
         count_in_tensors(optimizer)
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
         vars(optimizer).update((k, copied(v)) for k, v in own_attributes(optimizer).items())
@@ -329,7 +325,7 @@ class FakeStep:
             for i in self.inputs:
                 if i.state != "grad":
                     continue
-                if i.name in self._copied_gradients:
+                if i.name in self.run.copied:
                     if i.name in self._stepped:
                         i.fake.copy_(self._stepped[i.name])
                     continue
@@ -348,14 +344,14 @@ class FakeStep:
                 self.inputs.append(Input("state", name, value, real, state=state, init=initial.get(id(value))))
                 if real is not None:
                     self.foreign[id(real)] = f"optimizer state {state!r} of {name!r}"
-        if name in self._with_gradients:
+        if name in self.run.gradients:
             with self.mode:
                 parameter.grad = torch.empty_like(parameter, dtype=parameter.grad_dtype).requires_grad_(False)
             real = self._real_gradients.get(name)
             self.inputs.append(Input("state", name, parameter.grad, real, state="grad", init=0.0))
             if real is not None:
                 self.foreign[id(real)] = f"the gradient of parameter {name!r}"
-        elif name in self._copied_gradients:
+        elif name in self.run.copied:
             with self.mode:
                 kept = torch.empty_like(parameter, dtype=parameter.grad_dtype).requires_grad_(False)
             self.inputs.append(Input("state", name, kept, state="grad", init=0.0))
@@ -430,7 +426,7 @@ class FakeStep:
         for name, _ in self.whole.named_buffers():
             self._check_registered("buffer", name)
         for i in self.inputs:
-            if i.state == "grad" and i.name in self._copied_gradients:
+            if i.state == "grad" and i.name in self.run.copied:
                 continue
             owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
             if i.state == "grad" and owner is None and i.name not in self._cleared:

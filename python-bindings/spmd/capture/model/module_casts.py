@@ -12,7 +12,7 @@ from ...torch_api.modules import parse_to
 from ...torch_api.tracing import FakeTensor
 from ..errors import error_at
 from ..observe import patches
-from ..observe.op_recorder import user_stack
+from ..observe.stacks import user_stack
 
 
 @contextlib.contextmanager

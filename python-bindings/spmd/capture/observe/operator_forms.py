@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import dataclasses
 import operator
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import torch
 import torch.fx
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+from .dispatch_mode import Handler, OpCall, Phase
 from .memory import memory_of
 
 _NAMESPACES = ("aten", "spmd")
@@ -91,22 +92,13 @@ class Call:
     nodes: int  # that the graph had before it
 
 
-def tensors_in(args: tuple, kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """The tensors among an operator's arguments, in order; pytree would give the same, slowly."""
-    found: list[torch.Tensor] = []
-    for value in (*args, *kwargs.values()) if kwargs else args:
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, (list, tuple)):
-            found += tensors_in(tuple(value), {})
-    return found
+class OperatorForms(Handler):
+    """Those of one trace, under one `mode` of fakes. A tensor that `is_watched` has to be looked at in every operator."""
 
+    phase = Phase.REPEAT
 
-class OperatorForms:
-    """Those of one trace, under one `mode` of fakes."""
-
-    def __init__(self, mode: FakeTensorMode):
-        self._mode = mode
+    def __init__(self, mode: FakeTensorMode, is_watched: Callable[[torch.Tensor], bool]):
+        self._mode, self._is_watched = mode, is_watched
         self._forms: dict[tuple, _Form] = {}
         self._can: dict[Any, bool] = {}  # of operators, whether what they give is a function of forms
         self._added = 0  # nodes
@@ -115,8 +107,19 @@ class OperatorForms:
             made = torch.empty(2, device="cpu")
         self._attributes = dict(vars(made))  # of every fake that nothing was asked of
 
+    def answer(self, call: OpCall) -> Any:
+        form = call.form = self.find(call.func, call.args, call.kwargs)
+        if form is not None and form.form is not None and not any(map(self._is_watched, form.tensors)):
+            call.again = self.again
+            call.set_tensors(form.tensors, form.tensors[:form.form.in_place])
+        return NotImplemented
+
+    def note(self, call: OpCall, result: Any) -> None:
+        if call.again is None and call.form is not None:
+            self.remember(call.form, result)
+
     def find(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) -> Call | None:
-        """The call, of which note() is told when it is over if it has no form; None of one that may give something else
+        """The call, of which remember() is told when it is over if it has no form; None of one that may give something else
         another time."""
         proxies = get_proxy_mode()
         if proxies is None or not self.is_function(func):
@@ -144,7 +147,7 @@ class OperatorForms:
             return None
         return Call(func, args, kwargs, tensors, slots, known, form, len(tracer.graph.nodes))
 
-    def note(self, call: Call, result: Any) -> None:
+    def remember(self, call: Call, result: Any) -> None:
         """Remembers what a call without a form has given."""
         form = self._form_of(call, result)
         if form is not None:

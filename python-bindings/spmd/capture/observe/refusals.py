@@ -19,6 +19,7 @@ from ...torch_api.shapes import ShapeEnv
 from ...torch_api.tracing import get_proxy_mode
 from ..errors import Frame, error_at
 from . import patches
+from .dispatch_mode import Handler, OpCall, Phase
 
 _EAGERS = (RuntimeError, ValueError, IndexError, TypeError)  # themselves, not the tracer's subclasses
 
@@ -27,9 +28,11 @@ def _knows_nothing(expression: sympy.Basic) -> Any:
     return None
 
 
-class Refusals:
+class Refusals(Handler):
     """`error` is the first error that eager would not have raised. `tell` gives what is known of a number all the same, or
     None; `where` the user's line."""
+
+    phase = Phase.CHECK
 
     def __init__(self) -> None:
         self.error: Exception | None = None
@@ -41,23 +44,22 @@ class Refusals:
         """When the trace is over: PyTorch's caches keep a shape environment, and with it what `tell` refers to."""
         self.tell = _knows_nothing
 
-    def note(self, error: Exception) -> None:
+    def note_error(self, error: Exception) -> None:
         self.error = self.error or error
 
-    @contextlib.contextmanager
-    def of_operator(self) -> Iterator[None]:
-        """Around one operator: one that raises leaves nothing in the graph."""
+    def answer(self, call: OpCall) -> Any:
         mode = get_proxy_mode()
-        before = len(mode.tracer.graph.nodes) if mode is not None else 0
-        try:
-            yield
-        except Exception as error:
-            if type(error) not in _EAGERS or "fake impl" in str(error):
-                self.note(error)
-            if mode is not None:
-                for node in list(mode.tracer.graph.nodes)[:before - 1:-1]:
-                    mode.tracer.graph.erase_node(node)
-            raise
+        call.nodes = mode and (mode.tracer.graph, len(mode.tracer.graph.nodes))
+        return NotImplemented
+
+    def failed(self, call: OpCall, error: Exception) -> None:
+        """An operator that raises leaves nothing in the graph."""
+        if type(error) not in _EAGERS or "fake impl" in str(error):
+            self.note_error(error)
+        if call.nodes:
+            graph, before = call.nodes
+            for node in list(graph.nodes)[:before - 1:-1]:
+                graph.erase_node(node)
 
     def shape_env(self) -> ShapeEnv:
         """What .item() becomes a node through; an error when Python asks for its value."""
@@ -96,14 +98,14 @@ class Refusals:
         self._texts.setdefault(text, self.where())
 
     def _no_numpy(self, *unused: Any, **options: Any) -> Any:
-        self.note(error := RuntimeError(".numpy() is not supported in a step"))
+        self.note_error(error := RuntimeError(".numpy() is not supported in a step"))
         raise error
 
     def _noting(self, function: Callable, *args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            self.note(error)
+            self.note_error(error)
             raise
 
 

@@ -13,9 +13,9 @@ from typing import Any, Callable, Protocol
 
 import torch
 import torch.distributed as dist
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import Frame, error_at
+from ..observe.dispatch_mode import Handler, OpCall, Phase
 
 # Of torch.distributed, in place and functional.
 NAMESPACES = {"c10d", "_c10d_functional", "_c10d_functional_autograd", "c10d_functional"}
@@ -120,9 +120,10 @@ class _Traced:
         return torch.ops.spmd.c10d_reduce_scatter(value, kind=kind, ranks=self._ranks)
 
 
-def in_its_place(func: torch._ops.OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...]) -> Callable | None:
-    """What is traced, by `mode`, in a collective's place. None for what is none. It raises a CaptureError for a collective
-    that a step cannot have, or among some of the ranks only."""
+def in_its_place(call: OpCall) -> Callable | None:
+    """What is traced in a collective's place. None for what is none. It raises a CaptureError for a collective that a step cannot
+    have, or among some of the ranks only."""
+    func, stack = call.func, call.stack
     if func.namespace not in NAMESPACES:
         return None
 
@@ -133,7 +134,7 @@ def in_its_place(func: torch._ops.OpOverload, mode: TorchDispatchMode, stack: tu
         ranks = _ranks_of(func, given.get("group_name", given.get("process_group")), stack)
         if kind not in KINDS:
             raise error_at(stack, f"{func} combines by {kind!r}", f"allowed: {', '.join(KINDS)}")
-        with mode:
+        with call.traced():
             result = _compute(func._opname, given, kind, ranks, _Traced(ranks))
         if result is NotImplemented:
             raise error_at(stack, f"{func} communicates between processes, which a captured step does by itself",
@@ -156,21 +157,22 @@ def _ranks_of(func: torch._ops.OpOverload, group: Any, stack: tuple[Frame, ...])
     return dist.get_world_size()
 
 
-class Exchange(TorchDispatchMode):
+class Exchange(Handler):
     """Computes the collectives of one rank of several that run in threads of this process. `exchange` gives what each rank
     has given, in rank order."""
 
+    phase = Phase.EXCHANGE
+
     def __init__(self, rank: int, exchange: Callable[[torch.Tensor], list[torch.Tensor]]):
-        super().__init__()
         self._rank, self._exchange = rank, exchange
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func.namespace not in NAMESPACES:
-            return func(*args, **(kwargs or {}))
-        given, kind = _arguments(func, args, kwargs)
-        if func._opname in _WAITS:
+    def answer(self, call: OpCall) -> Any:
+        if call.func.namespace not in NAMESPACES:
+            return NotImplemented
+        given, kind = _arguments(call.func, call.args, call.kwargs)
+        if call.func._opname in _WAITS:
             return next(iter(given.values()))
-        return _compute(func._opname, given, kind, dist.get_world_size(), self)
+        return _compute(call.func._opname, given, kind, dist.get_world_size(), self)
 
     def all_reduce(self, value: torch.Tensor, kind: str) -> torch.Tensor:
         values = torch.stack(self._exchange(value.clone()))

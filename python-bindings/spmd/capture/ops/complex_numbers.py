@@ -18,6 +18,7 @@ from ...torch_api.operators import OpOverload, opname_of, overloadname_of, schem
 from ...torch_api.tracing import (FakeTensor, TorchDispatchMode, disable_current_modes, disable_proxy_modes_tracing,
                                   pytree)
 from ..errors import CaptureError, Frame, error_at
+from ..observe.dispatch_mode import OpCall
 from ..observe.memory import memory_of
 from ..world.closure_objects import Place, Reached
 from . import fourier
@@ -81,16 +82,15 @@ class ComplexNumbers:
         self._pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # by the id of a complex tensor, kept alive
         self._conjugates: set[int] = set()  # memory that eager shares between numbers and their conjugates, and we do not
 
-    def rule(self, func: OpOverload, args: tuple, kwargs: dict[str, Any], mode: TorchDispatchMode,
-             stack: tuple[Frame, ...]) -> Callable | None:
-        """What is traced, by `mode`, in place of an operator on complex tensors; None for any other operator."""
-        if func not in _MAKES and not any(_is_complex(leaf) or isinstance(leaf, complex) or isinstance(leaf, torch.dtype)
-                                          and leaf.is_complex for leaf in pytree.tree_leaves((args, kwargs))):
+    def rule(self, call: OpCall) -> Callable | None:
+        """What is traced in place of an operator on complex tensors; None for any other operator."""
+        if call.func not in _MAKES and not any(_is_complex(leaf) or isinstance(leaf, complex) or isinstance(leaf, torch.dtype)
+                                          and leaf.is_complex for leaf in pytree.tree_leaves((call.args, call.kwargs))):
             return None
-        return functools.partial(self._run, func, mode, stack)
+        return functools.partial(self._run, call)
 
-    def _run(self, func: OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...],
-             *args: Any, **kwargs: Any) -> Any:
+    def _run(self, call: OpCall, *args: Any, **kwargs: Any) -> Any:
+        func, stack = call.func, call.stack
         plain = _SHAPES_IN_PLACE.get(func) or _without_write(func)
         rule = _RULES.get(plain)
         if rule is None or plain is not func and memory_of(args[0]) in self._conjugates:
@@ -100,20 +100,20 @@ class ComplexNumbers:
         if func in _SHAPES_IN_PLACE:
             with disable_proxy_modes_tracing():
                 form = plain(*args, **kwargs)
-            with mode:
+            with call.traced():
                 found = rule(plain, form, *self._pairs_in(args, stack), **self._pairs_in(kwargs, stack))
             with disable_proxy_modes_tracing():
                 func(*args, **kwargs)
             return self._result(args[0], found)
         if plain is not func:  # the pairs of a view are a view of the pairs
-            with mode:
+            with call.traced():
                 self._pairs_for(args[0], stack).copy_(rule(plain, args[0], *self._pairs_in(args, stack),
                                                            **self._pairs_in(kwargs, stack)))
             return args[0]
         with disable_proxy_modes_tracing():  # the form of the result; a conjugate is one in memory
             form = (_aten.conj_physical.default if func is _aten._conj.default and _is_complex(args[0]) else func)(
                 *args, **kwargs)
-        with mode:
+        with call.traced():
             if func is _aten.lift_fresh.default:  # torch.tensor([…]) in the step
                 found = func(pairs_of(args[0]))
             else:

@@ -23,6 +23,7 @@ from ...torch_api.operators import (OpOverload, OpOverloadPacket, autograd_funct
                                     overload_of, overloadname_of, qualified_name_of, schema_of)
 from ...torch_api.tracing import TorchDispatchMode, disable_proxy_modes_tracing, pytree
 from ..errors import Frame, error_at
+from ..observe.dispatch_mode import Handler, OpCall, Phase
 from ..observe.memory import memory_of
 
 # Whose operators the graph itself is made of.
@@ -170,14 +171,19 @@ def _reductions(name: str, sharding: str, reduce: str | Sequence[str | None] | N
         tuple((kind or "") if lacks else "" for kind, lacks in zip(given, lacking))
 
 
-def check_kernel(func: OpOverload, leaves: Iterable[Any], stack: tuple[Frame, ...]) -> None:
-    """Raises where a function in a library is called with tensors of types that it does not take."""
-    kernel = _kernels.get(func.name()) if _kernels else None
-    for leaf in leaves if kernel is not None else ():
-        if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point and leaf.dtype not in kernel.dtypes:
-            raise error_at(stack, f"{func.name()} is called with a tensor of {leaf.dtype}, and its function takes "
-                           + ", ".join(map(str, kernel.dtypes)),
-                           "cast it, or say that the function takes more: spmd.register_kernel(dtypes=[…])")
+class KernelArguments(Handler):
+    """Refuses calls of a function in a library with tensors of types that it does not take."""
+
+    phase = Phase.CHECK
+
+    def answer(self, call: OpCall) -> Any:
+        kernel = _kernels.get(call.func.name()) if _kernels else None
+        for leaf in call.leaves if kernel is not None else ():
+            if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point and leaf.dtype not in kernel.dtypes:
+                raise error_at(call.stack, f"{call.func.name()} is called with a tensor of {leaf.dtype}, and its function takes "
+                               + ", ".join(map(str, kernel.dtypes)),
+                               "cast it, or say that the function takes more: spmd.register_kernel(dtypes=[…])")
+        return NotImplemented
 
 
 def kernels_of(ops: Iterable[str]) -> list[Kernel]:
@@ -257,25 +263,24 @@ def functions() -> Iterator[Callable]:
         yield from autograd_functions_of(name)
 
 
-def decomposition(func: OpOverload, mode: TorchDispatchMode, stack: tuple[Frame, ...]) -> Callable | None:
-    """What is traced, by `mode`, in an operator's place. None for what stays one op of the graph: the compiler's own,
-    and those that a dialect plugin may know (the import says so where none does)."""
-    function = _decompositions.get(func.name())
-    return functools.partial(_run, func, mode, function, stack) if function is not None else None
+def decomposition(call: OpCall) -> Callable | None:
+    """What is traced in an operator's place. None for what stays one op of the graph: the compiler's own, and those that a dialect
+    plugin may know (the import says so where none does)."""
+    function = _decompositions.get(call.func.name())
+    return functools.partial(_run, call, function) if function is not None else None
 
 
-def _run(func: OpOverload, mode: TorchDispatchMode, function: Callable, stack: tuple[Frame, ...],
-         *args: Any, **kwargs: Any) -> Any:
+def _run(call: OpCall, function: Callable, *args: Any, **kwargs: Any) -> Any:
     """The function's results, as the operator would give them: new tensors of its types."""
     given = {memory_of(t) for t in pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)}
-    with mode:
+    with call.traced():
         result = function(*args, **kwargs)
     leaves, spec = pytree.tree_flatten(result)
     # An operator's results share no memory with its arguments: a later write to one must not change the other.
-    with mode:
+    with call.traced():
         leaves = [t.clone() if isinstance(t, torch.Tensor) and memory_of(t) in given else t
                   for t in leaves]
-    _check(func, function, stack, leaves, _expected(func, args, kwargs))
+    _check(call.func, function, call.stack, leaves, _expected(call.func, args, kwargs))
     return pytree.tree_unflatten(leaves, spec)
 
 

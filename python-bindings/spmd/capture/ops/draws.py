@@ -11,19 +11,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
-import threading
 from contextvars import ContextVar
 from typing import Any, Callable, Iterator
 
 import numpy as np
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ... import philox
+from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
 
 aten = torch.ops.aten
-_DEVICE_OF = torch.ops.prim.device.default
 _library = torch.library.Library("spmd", "FRAGMENT")
 _library.define("philox_uniform(Tensor seed, Tensor step, Tensor index, int stream, int word=0) -> Tensor")
 
@@ -69,42 +66,24 @@ def _may_draw(func: Any) -> bool:
         or torch.Tag.nondeterministic_seeded in func.tags or any("Generator" in str(a.type) for a in arguments)
 
 
-class Draws(TorchDispatchMode):
-    """Replaces random ops while entered, for one run of a step.
+class Draws(Handler):
+    """Replaces random ops, for one run of a step.
 
     `seed` and `step` are 0-dim int64 tensors; the first draw counts `step` up, in place, so it counts the steps that
     have begun. An op that draws and has no such form raises NotImplementedError; explicit generators pass through.
 
-    `again` gives the result of an op that draws nothing and that a trace has seen before, NotImplemented of any other.
-
     `rank`: with view="local" element i of N on rank r is number r * N + i (lib/Transforms/Partition/LocalView.cpp).
     """
 
-    _entered = threading.local()
+    phase = Phase.DRAW
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False  # no code of a trace is torch.compile's, and telling it so at every op takes time
-
-    def __init__(self, seed: torch.Tensor, step: torch.Tensor, rank: int = 0,
-                 again: Callable[[Any, tuple, dict], Any] | None = None):
-        super().__init__()
-        self.seed, self.step, self._rank, self._again = seed, step, rank, again
+    def __init__(self, seed: torch.Tensor, step: torch.Tensor, rank: int = 0):
+        self.seed, self.step, self._rank = seed, step, rank
         self.streams = 0
 
-    @staticmethod
-    def current() -> Draws | None:
-        """The innermost one entered."""
-        stack = getattr(Draws._entered, "stack", [])
-        return stack[-1] if stack else None
-
-    def __enter__(self) -> Draws:
-        Draws._entered.stack = [*getattr(Draws._entered, "stack", []), self]
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        Draws._entered.stack.pop()
-        super().__exit__(*error)
+    def mode(self) -> DispatchMode:
+        """Random ops within are drawn here."""
+        return DispatchMode([self])
 
     def stream(self) -> tuple[torch.Tensor, torch.Tensor, int]:
         """(seed, step, stream) of a new place that draws."""
@@ -123,22 +102,21 @@ class Draws(TorchDispatchMode):
         drawn = [torch.ops.spmd.philox_uniform(seed, step, index, stream, word) for word in words]
         return [u if device is None else u.to(device) for u in drawn]
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func is _DEVICE_OF and isinstance(args[0], FakeTensor):  # two of three calls, and nothing for any other mode
-            return torch.device("meta") if args[0].fake_mode.in_kernel_invocation else args[0].fake_device
+    def answer(self, call: OpCall) -> Any:
+        func, args = call.func, call.args
         if not _may_draw(func):
-            result = NotImplemented if self._again is None else self._again(func, args, kwargs or {})
-            return func(*args, **(kwargs or {})) if result is NotImplemented else result
-        kwargs = dict(kwargs or {})
-        replace = _REPLACED.get(func)
+            return NotImplemented
+        kwargs = dict(call.kwargs)
         generator = kwargs.pop("generator", None) or next((a for a in args if isinstance(a, torch.Generator)), None)
         if generator is not None:
-            return func(*args, **kwargs, generator=generator) if generator not in args else func(*args, **kwargs)
-        if replace is not None:
-            return replace(self, *args, **kwargs)
+            return NotImplemented
+        call.kwargs = kwargs
+        if (replace := _REPLACED.get(func)) is not None:
+            with call.mode.from_phase(Phase.OPTION):
+                return replace(self, *args, **kwargs)
         if torch.Tag.nondeterministic_seeded in func.tags and func not in _DETERMINISTIC:
             raise NotImplementedError(f"{func} draws random numbers in a way that has no form independent of ranks")
-        return func(*args, **kwargs)
+        return NotImplemented
 
 
 def _normal(draws: Draws, size: tuple[int, ...], device: Any) -> torch.Tensor:

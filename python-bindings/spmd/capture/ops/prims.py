@@ -9,6 +9,7 @@ import torch
 
 from ...torch_api.operators import OpOverload, opname_of
 from ...torch_api.tracing import disable_current_modes
+from ..observe.dispatch_mode import OpCall
 from .triangular import solve_triangular
 
 _aten = torch.ops.aten
@@ -59,11 +60,12 @@ def _count_integers(integers: torch.Tensor, *args: Any, **kwargs: Any) -> torch.
     return torch.histc(integers.double(), *args, **kwargs).to(integers.dtype)
 
 
-def in_atens_words(func: OpOverload, leaves: list[Any], mode: Any, knows: Callable[[Any], bool]) -> Callable | None:
-    """What is traced, by `mode`, in place of one of torch.ops.prims that ATen has by the same name (prims neither broadcast
+def in_atens_words(call: OpCall, knows: Callable[[Any], bool]) -> Callable | None:
+    """What is traced in place of one of torch.ops.prims that ATen has by the same name (prims neither broadcast
     nor promote, and ATen's give the same where there is no need to), of a question about two tensors, of a histogram of
     integers, of a triangular system, of a window, of the renormalization of an embedding, and of counts of numbers that the
     trace `knows`. None for any other."""
+    func, leaves = call.func, call.leaves
     if func in _QUESTIONS:
         return _QUESTIONS[func]
     packet = getattr(torch.ops.aten, opname_of(func), None) if func.namespace == "prims" else None
@@ -81,6 +83,6 @@ def in_atens_words(func: OpOverload, leaves: list[Any], mode: Any, knows: Callab
         return None
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        with mode:
+        with call.traced():
             return packet(*args, **kwargs)
     return run

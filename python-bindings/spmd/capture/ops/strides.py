@@ -9,20 +9,21 @@ from typing import Any, Callable
 
 import torch
 
-from ...torch_api.tracing import TorchDispatchMode
+from ..observe.dispatch_mode import OpCall
 
 _STRIDED = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_copy.default)
 
 
-def in_order_of_memory(func: Any, args: tuple, mode: TorchDispatchMode) -> Callable | None:
-    """What to call in place of `func`; None: `func` itself."""
+def in_order_of_memory(call: OpCall) -> Callable | None:
+    """What to call in the operator's place; None: the operator itself."""
+    func, args = call.func, call.args
     if func not in _STRIDED or args[0].is_contiguous():
         return None
     sizes, strides = args[0].shape, args[0].stride()
     order = sorted(range(len(sizes)), key=lambda dim: (sizes[dim] != 1, -strides[dim]))
 
-    def call(tensor: torch.Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> torch.Tensor:
-        with mode:
+    def run(tensor: torch.Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> torch.Tensor:
+        with call.traced():
             offset = tensor.storage_offset() if storage_offset is None else storage_offset
             return func(tensor.permute(order), size, stride, offset)
 
@@ -31,4 +32,4 @@ def in_order_of_memory(func: Any, args: tuple, mode: TorchDispatchMode) -> Calla
         if sizes[dim] != 1 and strides[dim] != expected:
             return None
         expected *= sizes[dim]
-    return call
+    return run

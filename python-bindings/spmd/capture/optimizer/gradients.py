@@ -9,7 +9,7 @@ is part of what chooses its program: zero stands for None only where the step ad
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Collection, Iterable, Iterator
+from typing import Collection, Iterable, Iterator
 
 import torch
 import torch.fx
@@ -17,10 +17,8 @@ import torch.fx
 from ...offloaded import slots
 from ...torch_api.operators import has_schema, schema_of
 from ...torch_api.tracing import DisableTorchFunctionSubclass
-from ..write.normalize import provenance
-
-if TYPE_CHECKING:
-    from ..call import StepCall
+from ..observe.op_recorder import provenance
+from .optimizers import Optimizers
 
 aten = torch.ops.aten
 _ZEROES = (aten.zero_.default, aten._foreach_zero_.default)
@@ -87,17 +85,18 @@ def names_of(ids: Collection[int], tensors: dict[int, tuple[str, torch.Tensor, l
     return [names[0] for number, (kind, _, names) in tensors.items() if kind == "param" and number in ids]
 
 
-def has_values(ids: Collection[int], call: StepCall) -> bool:
+def _gradients_of(ids: Collection[int], model: torch.nn.Module, optimizers: Optimizers) -> list[torch.Tensor]:
+    with DisableTorchFunctionSubclass():
+        return [p.grad for p in (*model.parameters(), *optimizers.parameters) if id(p) in ids]
+
+
+def has_values(ids: Collection[int], model: torch.nn.Module, optimizers: Optimizers) -> bool:
     """Whether some of these parameters' gradients are more than what a step has left and the ranks have not kept."""
-    with DisableTorchFunctionSubclass():
-        found = [p.grad for p in (*call.model.parameters(), *call.optimizers.parameters) if id(p) in ids]
-    return any(not list(slots((gradient,))) for gradient in found)
+    return any(not list(slots((gradient,))) for gradient in _gradients_of(ids, model, optimizers))
 
 
-def fetch_gradients(ids: Collection[int], call: StepCall) -> None:
+def fetch_gradients(ids: Collection[int], model: torch.nn.Module, optimizers: Optimizers) -> None:
     """Brings the gradients of these parameters here, but for those that the ranks have not kept."""
-    with DisableTorchFunctionSubclass():
-        found = [p.grad for p in (*call.model.parameters(), *call.optimizers.parameters) if id(p) in ids]
-    for slot in slots(found):
+    for slot in slots(_gradients_of(ids, model, optimizers)):
         if slot.is_kept:
             slot.fetch()

@@ -7,10 +7,11 @@ from typing import Any, Collection, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+from torch.utils._python_dispatch import _disable_current_modes
 
 from ..errors import CaptureError
 from ..observe import patches
+from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
 from .masters import MASTER
 from .optimizers import Optimizers
 
@@ -92,27 +93,28 @@ def traceable_step(optimizers: Optimizers) -> Iterator[None]:
             handle.remove()
 
 
-class _InitialValues(TorchDispatchMode):
+class _InitialValues(Handler):
     """Watches a first step() and remembers the constant that each tensor it makes starts with."""
 
     _CONSTANTS = {"zeros_like": 0.0, "zeros": 0.0, "new_zeros": 0.0, "ones_like": 1.0, "ones": 1.0, "new_ones": 1.0,
                   # SGD's momentum starts as a copy of the first gradient, which is what 0 * momentum + grad gives
                   "clone": 0.0, "empty_like": 0.0}
 
+    phase = Phase.RECORD
+
     def __init__(self):
-        super().__init__()
         self._values: dict[int, float] = {}
         self._alive: list[torch.Tensor] = []
 
     def of(self, tensor: torch.Tensor) -> float | None:
         return self._values.get(id(tensor))
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def note(self, call: OpCall, result: Any) -> None:
+        func, args = call.func, call.args
         name, value = func.overloadpacket.__name__, None
         if func is aten.lift_fresh.default and not isinstance(args[0], FakeTensor) and args[0].numel() == 1:
             with _disable_current_modes():
                 value = float(args[0])
-        result = func(*args, **(kwargs or {}))
         if name in ("full", "full_like"):
             value = float(args[1])
         elif name in ("_to_copy", "detach", "alias", "clone"):
@@ -122,7 +124,6 @@ class _InitialValues(TorchDispatchMode):
         if value is not None and isinstance(result, torch.Tensor) and id(result) not in self._values:
             self._values[id(result)] = value
             self._alive.append(result)
-        return result
 
 
 def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode,
@@ -139,7 +140,7 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode,
         for p in parameters:
             p.grad = torch.zeros_like(p, dtype=p.grad_dtype)
         try:
-            with watch:
+            with DispatchMode([watch]):
                 optimizer.step()
         except CaptureError:
             raise

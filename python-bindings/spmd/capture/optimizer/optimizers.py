@@ -1,10 +1,12 @@
 """The optimizers of a step as one: a step may use several (a GAN), or none (it updates by hand, or only evaluates)."""
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 from torch.utils.hooks import RemovableHandle
 
 from ...torch_api.optimizers import GLOBAL_STEP_HOOKS, HOOK_PREFIX, is_initialized, step_hooks_of
@@ -104,6 +106,21 @@ class Optimizers:
             *([part.register_step_post_hook(after)] if after else []))]
         _OWN_HOOKS.update(handle.id for handle in handles)
         return handles
+
+    @contextlib.contextmanager
+    def refusing_others(self) -> Iterator[None]:
+        """While entered, step() of any other optimizer is an error."""
+        def refuse(optimizer: torch.optim.Optimizer, *unused: Any) -> None:
+            if not any(optimizer is known for known in (*self.parts, *self.holders)):
+                raise CaptureError(f"the step calls step() of a {type(optimizer).__qualname__} that is no argument of it, "
+                                   "and that its code does not read from self, a closure or a global\n  cure: pass the "
+                                   "optimizer as an argument")
+
+        handle = register_optimizer_step_pre_hook(refuse)
+        try:
+            yield
+        finally:
+            handle.remove()
 
     @property
     def hooks(self) -> tuple[int, ...]:

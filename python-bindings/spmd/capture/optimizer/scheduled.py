@@ -9,15 +9,14 @@ is no marker left in it. A comparison with anything but zero (`min(momentum, 0.7
 """
 from __future__ import annotations
 
-import contextlib
 import math
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CaptureError
+from ..observe.dispatch_mode import Handler, OpCall, Phase
 from .optimizers import Optimizers
 
 aten = torch.ops.aten
@@ -124,27 +123,29 @@ class Scheduled:
             made.append((name, float(value), tensor))
         return made
 
-    def tracing(self) -> contextlib.AbstractContextManager:
-        """The mode under which ops get the tensors."""
-        if not self._markers:
-            return contextlib.nullcontext()
-        return _WithTensors({marker: (lambda tensor=tensor: tensor) for marker, tensor in self._markers.items()}
-                            | {1 - marker: (lambda tensor=tensor: 1 - tensor)
-                               for marker, tensor in self._markers.items()})
+    def handlers(self) -> list[Handler]:
+        """Give ops the tensors."""
+        return [_WithTensors({marker: (lambda tensor=tensor: tensor) for marker, tensor in self._markers.items()}
+                             | {1 - marker: (lambda tensor=tensor: 1 - tensor)
+                                for marker, tensor in self._markers.items()})] if self._markers else []
 
 
-class _WithTensors(TorchDispatchMode):
+class _WithTensors(Handler):
     """Calls ops with the tensors of markers. What an op multiplies by the number is multiplied by the tensor first."""
 
+    phase = Phase.OPTION
+
     def __init__(self, tensors: dict[float, Callable[[], torch.Tensor]]):
-        super().__init__()
         self._tensors = tensors
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        args, kwargs = pytree.tree_map_only(_Marker, float, (args, kwargs))
-        if not any(isinstance(x, float) and x in self._tensors for x in (*args, *kwargs.values())):
-            return func(*args, **kwargs)
+    def answer(self, call: OpCall) -> Any:
+        call.args, call.kwargs = pytree.tree_map_only(_Marker, float, (call.args, call.kwargs))
+        if not any(isinstance(x, float) and x in self._tensors for x in (*call.args, *call.kwargs.values())):
+            return NotImplemented
+        with call.traced():
+            return self._with_tensors(call.func, call.args, call.kwargs)
+
+    def _with_tensors(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
         given = dict(zip((a.name for a in func._schema.arguments), args)) | kwargs
         packet, overload = func.overloadpacket, func
         for name in [n for n, x in given.items() if isinstance(x, float) and x in self._tensors]:

@@ -26,7 +26,7 @@ from ...torch_api.tracing import FakeTensor, SHAPE_FUNCTION_MODULES, disable_cur
 from ..errors import CaptureError, depends_on_values, error_at, where
 from ..observe import patches
 from ..observe.memory import memory_of
-from ..observe.op_recorder import user_stack
+from ..observe.stacks import user_stack
 from .known_values import KnownValues
 from .lazy_rows import Check, Groups, Origin, RowCount, Rows, Together, form, refused, roots_of, steps_of, telling, told
 from .masked_rows import OTHERS, At, Mask, add_along, is_same_value, of_all_rows, of_chosen, places

@@ -21,7 +21,7 @@ from torch.nn import functional
 from ...torch_api.tensors import base_of, make_subclass, version_of
 from ...torch_api.tracing import disable_current_modes, pytree
 from ..errors import CaptureError, Frame, error_at
-from ..observe.op_recorder import user_stack
+from ..observe.stacks import user_stack
 from ..ops.grouped_products import GroupedMm
 
 _PRODUCTS = {functional.linear: True, torch.matmul: False, torch.Tensor.matmul: False, torch.Tensor.__matmul__: False,

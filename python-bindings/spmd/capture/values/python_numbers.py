@@ -14,6 +14,7 @@ from torch.fx import Graph, Node
 
 from ...torch_api.tracing import pytree
 from ..errors import error_at
+from ..observe.function_mode import FunctionPhase
 
 _aten = torch.ops.aten
 _BINARY = {operator.add: _aten.add.Tensor, operator.sub: _aten.sub.Tensor, operator.mul: _aten.mul.Tensor,
@@ -103,6 +104,21 @@ def _arithmetic(name: str, compute: Callable, is_reflected: bool) -> Callable:
 for _name, _compute in (("add", torch.add), ("sub", torch.sub), ("mul", torch.mul), ("truediv", torch.div)):
     setattr(Number, f"__{_name}__", _arithmetic(f"__{_name}__", _compute, False))
     setattr(Number, f"__r{_name}__", _arithmetic(f"__r{_name}__", _compute, True))
+
+
+class PythonNumbers:
+    """Gives Numbers for .item() of tensors of which `is_computed` says so, and symbols in their place to PyTorch's functions."""
+
+    function_phase = FunctionPhase.NUMBER
+
+    def __init__(self, is_computed: Callable[[torch.Tensor], bool]):
+        self._is_computed = is_computed
+
+    def call(self, func: Callable, args: tuple, kwargs: dict[str, Any], below: Callable) -> Any:
+        """As FunctionHandler.call."""
+        if func is torch.Tensor.item and self._is_computed(args[0]):
+            return Number(below(torch.Tensor.to, (below(torch.Tensor.detach, args, {}), torch.float64), {"copy": True}))
+        return below(func, with_symbols(args), with_symbols(kwargs))
 
 
 def symbol_of(value: Any) -> Any:

@@ -14,7 +14,7 @@ import torch
 
 from ...torch_api.tracing import FakeTensor, pytree
 from ..errors import error_at
-from ..observe.op_recorder import user_stack
+from ..observe.stacks import user_stack
 
 _REAL = 2  # values that a trace waits for; of later ones it supposes as many as there are, to count them
 

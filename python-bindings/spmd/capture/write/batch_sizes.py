@@ -17,7 +17,7 @@ import torch
 from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError
-from ..trace import Output
+from .outputs import Output
 from .package import StepPackage
 
 _VERSION = 8  # of a package that says dynamic_batch

@@ -22,11 +22,12 @@ from ..model.fakes import Input
 from ..ops.custom_ops import kernels_of
 from ..optimizer.masters import MASTER, wanted_masters
 from ..optimizer.optimizers import Optimizers
-from ..trace import Empty, Output, Trace, loss_output
 from ..values.python_numbers import name_numbers
 from ..world.grown_lists import Grown
 from ..world.held import named_modules, whole
+from .graph import Trace, loss_output
 from .normalize import Values, describe, node_record
+from .outputs import Empty, Output
 from .package import FORMAT, StepPackage
 
 
@@ -34,6 +35,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
                   zero_gradient: Sequence[str]) -> StepPackage:
     """Writes down a trace; the reference is not recorded yet."""
     values, stacks = Values(), _Stacks(call)
+    results = traced.results
     name_numbers(traced.graph)
     inputs = [_input(values.define(own), i, batch_dims) for i, own in traced.inputs]
     recorded = list(filter(_is_recorded, traced.graph.nodes))
@@ -45,12 +47,12 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         if node in ends:
             repeats.append(_repeat(*ends[node], len(nodes), values))
     loss, loss_node = loss_output(traced)
-    left = [path for what in (*traced.left, *traced.grown)
+    left = [path for what in (*results.left, *results.grown)
             for path in _leaf_paths(what.path, what.items if isinstance(what, Grown) else what.value)]
     outputs = [{"kind": "loss" if i == loss else "output", "path": path, "value": values.of(traced.outputs[i])}
-               for i, path in enumerate([*_paths(traced.result), *left,
-                                    *(f"(batch).{name}" for name, _ in traced.written),
-                                    *(f"(check).{number}" for number in range(len(traced.checks)))])]
+               for i, path in enumerate([*_paths(results.result), *left,
+                                    *(f"(batch).{name}" for name, _ in results.written),
+                                    *(f"(check).{number}" for number in range(len(results.checks)))])]
     if loss is None and loss_node is not None:
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
     view = whole(call.model, traced.held)
@@ -70,7 +72,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         "optimizer": _optimizers(call.optimizers, {id(t): names[0] for _, t, names in tensors.values()}),
         "zero_gradient": list(zero_gradient),
         "stacks": stacks.table, "inputs": inputs, "nodes": nodes, "outputs": outputs,
-        "result_tree": json.dumps(_result_tree(traced.result)),
+        "result_tree": json.dumps(_result_tree(results.result)),
     }
     # Only what an older reader would get wrong makes a package of a newer version.
     if units := _annotations(view, call, traced, tensors):
@@ -91,9 +93,9 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     if repeats:
         step |= {"version": 9, "repeats": repeats}
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
-    return StepPackage(step, _weights(traced, trained), {}, result=traced.result, left=traced.left, grown=traced.grown, written=traced.written,
-                       settings=traced.settings, checks=traced.checks,
-                       read_left=frozenset(traced.around.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
+    return StepPackage(step, _weights(traced, trained), {}, result=results.result, left=results.left, grown=results.grown, written=results.written,
+                       settings=traced.settings, checks=results.checks,
+                       read_left=frozenset(traced.environment.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers,
                        gradients=traced.gradients, held=traced.held, asked=traced.asked, seeds=traced.seeds,
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))
 

@@ -12,7 +12,7 @@ import torch.fx
 from ...models import DTYPES
 from ...torch_api.operators import OpOverload, schema_of
 from ..errors import Frame, depends_on_values, error_at, writes_constant
-from ..observe.op_recorder import Provenance
+from ..observe.op_recorder import Provenance, provenance
 
 # What places a tensor somewhere is no part of the graph: the same step for another device is the same graph.
 # mask_gradient (of spmd::sdpa_backward) says what the presence of the fourth result says.
@@ -76,11 +76,6 @@ class Values:
         while node.target is operator.getitem:
             node, path = node.args[0], (node.args[1], *path)
         return self._ids[node, path]
-
-
-def provenance(node: torch.fx.Node) -> Provenance:
-    """The stamp of a node; a node made by the tracer itself has none and counts as forward."""
-    return (node.meta.get("custom") or {}).get("spmd") or Provenance("forward", None, ())
 
 
 def node_record(node: torch.fx.Node, values: Values, stack_index: Callable[[tuple[Frame, ...]], int | None]) -> dict:

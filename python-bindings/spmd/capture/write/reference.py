@@ -16,12 +16,12 @@ from ..model.torch_compiled import run_eagerly
 from ..ops.composites import one_op_composites
 from ..ops.draws import Draws
 from ..ops.sync_batch_norm import one_device, sync_batch_norms
-from ..trace import Output
 from ..world.held import whole
 from .build import StepPackage
 from .put_back import put_back
 from .replicas import Original, Replicas, untouched
 from .result import wrap
+from .outputs import Output
 from .zero_gradients import zero_gradients
 
 FinalState = Literal["all", "zero_gradient", "none"]
@@ -117,7 +117,7 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
         def run_rank(rank: int, *replica: Any) -> Any:
             with contextlib.ExitStack() as drawing:  # a mode holds for its thread, and each rank is one
                 if rng:
-                    drawing.enter_context(Draws(rng[0], torch.tensor(number), rank))
+                    drawing.enter_context(Draws(rng[0], torch.tensor(number), rank).mode())
                 return call.run([rows[n][rank] for n in call.batch_names], *replica)
 
         # What is recomputed would not be recomputed in the precision of the module around it.

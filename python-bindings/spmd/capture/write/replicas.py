@@ -12,11 +12,10 @@ import threading
 from typing import Any, Callable, Iterator
 
 import torch
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..errors import CaptureError
 from ..model.fakes import copy_hooks
+from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
 from ..ops.collectives import Exchange
 from ..optimizer.optimizers import Optimizers
 
@@ -62,18 +61,19 @@ def _not_a_copy(name: str, does: str) -> CaptureError:
                         "reference_ranks")
 
 
-class _Originals(TorchDispatchMode):
+class _Originals(Handler):
     """Refuses to read tensors of the model that copies were made from."""
 
+    phase = Phase.CHECK
+
     def __init__(self, model: torch.nn.Module):
-        super().__init__()
         self._names = {id(t): n for n, t in (*model.named_parameters(), *model.named_buffers())}
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        for leaf in pytree.tree_leaves((args, kwargs)):
-            if isinstance(leaf, torch.Tensor) and id(leaf) in self._names:
+    def answer(self, call: OpCall) -> Any:
+        for leaf in call.leaves:
+            if id(leaf) in self._names:
                 raise _not_a_copy(self._names[id(leaf)], "reads")
-        return func(*args, **(kwargs or {}))
+        return NotImplemented
 
 
 class Replicas:
@@ -102,7 +102,7 @@ class Replicas:
             try:
                 self._wait(rank)
                 # A mode holds for its thread.
-                with _Originals(self._model), Exchange(rank, lambda value: self._exchange(rank, value)):
+                with DispatchMode([_Originals(self._model), Exchange(rank, lambda value: self._exchange(rank, value))]):
                     results[rank] = run(rank, *self.members[rank])
                 self._pass_on(rank)
             except BaseException as error:  # the others must not wait for ever

@@ -1,16 +1,28 @@
-"""Autocast under capture: a step is traced on CPU fakes, which autocast for another device would not touch.
+"""A step for a GPU is traced on the CPU, and no device is recorded.
 
-The graph would silently stay in full precision, so entering such a region is an error, unless it was made with
-enabled=False in the step.
+Autocast for another device would not touch the CPU's fakes: the graph would silently stay in full precision. So entering such a
+region is an error, unless it was made with enabled=False in the step.
 """
 from __future__ import annotations
 
 import contextlib
-from typing import Iterator
+from typing import Any, Iterator
 
 import torch
 
 from ..observe import patches
+from ..observe.dispatch_mode import Handler, OpCall, Phase
+
+
+class OnTheCpu(Handler):
+    """Tensors that an operator makes for a device are made on the CPU."""
+
+    phase = Phase.ITERATION
+
+    def answer(self, call: OpCall) -> Any:
+        if call.kwargs and call.kwargs.get("device") is not None:
+            call.kwargs = {**call.kwargs, "device": torch.device("cpu")}
+        return NotImplemented
 
 
 @contextlib.contextmanager

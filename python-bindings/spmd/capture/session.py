@@ -1,0 +1,319 @@
+"""One trace of a step: the call, which run of it this is, the fakes that stand for its state, and what follows its operators."""
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import Any, Callable, Iterable, Iterator
+
+import torch
+import torch.fx
+import torch.fx.traceback as fx_traceback
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from ..remarks import remark
+from ..torch_versions import make_fx_options
+from .call import StepCall
+from .errors import CaptureError, explain
+from .loops.microbatches import Microbatches, TracedOperators
+from .loops.placeholders import CannotRepeat
+from .model.activation_checkpoint import inline_checkpoints
+from .model.data_assignments import DataAssignments
+from .model.fakes import FakeStep
+from .model.module_casts import followed_module_casts
+from .model.run import Run
+from .model.torch_compiled import traced_through
+from .model.traced_device import OnTheCpu, only_autocast_of_the_traced_device
+from .observe import patches
+from .observe.dispatch_mode import DispatchMode
+from .observe.function_mode import FunctionMode
+from .observe.op_recorder import LastOperator, OpRecorder
+from .observe.operator_forms import OperatorForms
+from .observe.stacks import user_stack
+from .ops.complex_numbers import ComplexNumbers
+from .ops.composites import one_op_composites
+from .ops.custom_ops import KernelArguments
+from .ops.draws import Draws
+from .ops.meta_kernels import meta_kernels
+from .ops.replacements import MixedProducts, Replacements, rules
+from .ops.sync_batch_norm import sync_batch_norms
+from .optimizer.adafactor import traceable_adafactor
+from .optimizer.loss_scaling import traceable_scalers
+from .optimizer.optimizer_numbers import check_numbers
+from .optimizer.optimizer_state import traceable_step
+from .values.chosen_rows import ChosenRows
+from .values.known_values import KnownValues
+from .values.lazy_rows import refuse_rows, with_tensors
+from .values.python_numbers import Number, PythonNumbers, symbol_of
+from .values.read_values import ReadValues
+from .values.segments import Segments
+from .values.value_checks import no_value_checks
+from .values.value_guards import Asked
+from .world.closure_objects import Place
+from .world.device_meshes import meshes_outside
+from .world.environment import Environment
+from .world.foreign import ForeignTensors
+from .world.function_caches import forgetting_fakes
+from .world.held import named_modules, no_gradients_outside
+from .world.iterators import check_taken, check_taken_so_far, has_ended
+from .world.side_effects import SideEffects, warn_of_output_and_clocks
+from .write.collect import collect, used
+from .write.graph import Trace
+from .write.outputs import Results, without_empty
+from .write.result import wrap
+
+_SMALL = 64  # elements of a buffer that a call reads before it begins
+
+
+@dataclasses.dataclass
+class Findings:
+    """What a trace that has failed has met: names of held modules by one of their tensors, and, by id, tensors that earlier calls have
+    left and that the step reads. A trace that takes these into account may succeed."""
+
+    modules: list[str] = dataclasses.field(default_factory=list)
+    left: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.modules or self.left)
+
+
+class TraceSession:
+    """Traces `call` once, as `run` says, in the `environment` that was found."""
+
+    def __init__(self, call: StepCall, environment: Environment, run: Run, findings: Findings):
+        self.call, self.environment, self.run, self.findings = call, environment, run, findings
+        self.fakes = FakeStep(call.model, call.optimizers, list(zip(call.batch_names, call.batch, strict=True)), environment, run, call.precision)
+        self.results: Results | None = None
+
+    def trace(self) -> tuple[Trace, list[str]]:
+        """The trace, and the parameters whose gradients outlive the step. Loops are traced iteration by iteration if nothing else
+        works."""
+        try:
+            return self._trace()
+        except CannotRepeat:
+            return TraceSession(self.call.traced_each(), self.environment, self.run, self.findings)._trace()
+
+    def _trace(self) -> tuple[Trace, list[str]]:
+        with entered(self._around_trace()):
+            module = self._graph_module()
+            self._check()
+            settings, leftover = self.fakes.settings(), self.fakes.leftover_gradients()
+            if not leftover or self.run.gradients:
+                placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+                read = used(placeholders, self.iterations.repeats)
+                self.fakes.check_side_effects({id(i.fake) for i, n in zip(self.fakes.inputs, placeholders, strict=True) if n in read})
+        traced = collect(module, self.fakes, self.environment, self.iterations.repeats, self.results)
+        self.asked.forget_batch()
+        updates = self.recorder.updates
+        traced.held.watched = {path: found for path, found in traced.held.watched.items()
+                               if any(id(part) in self.recorder.called for part in found[1].modules())}
+        return dataclasses.replace(
+            traced, settings=settings, asked=self.asked, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
+            stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
+            stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1)), leftover
+
+    # What is entered, from the outside to the inside. Each context is made when those before it are entered.
+
+    def _around_trace(self) -> Iterable[Callable[[], contextlib.AbstractContextManager]]:
+        """Around everything: fakes are in the place of the user's tensors, and what the step does beside its results is watched."""
+        yield out_of_inference_mode
+        yield meta_kernels
+        yield traceable_adafactor
+        yield self.fakes.installed
+        yield lambda: traceable_scalers(self.fakes.whole.modules())  # the modules are fakes by now
+        yield lambda: no_gradients_outside(self.environment.reached, self.fakes.foreign)
+        yield lambda: forgetting_fakes(self.environment.reached.caches)
+        yield self._watched
+        yield self._followed
+
+    def _around_tracer(self) -> Iterable[Callable[[], contextlib.AbstractContextManager]]:
+        """Around PyTorch's tracer: its settings, and what it would not trace as it runs."""
+        yield lambda: self.fakes.mode
+        yield lambda: patches.replaced({patches.FAKE_TENSOR_LOG: True})
+        yield traced_through
+        yield inline_checkpoints
+        yield only_autocast_of_the_traced_device
+        yield lambda: traceable_step(self.call.optimizers)
+        yield fx_traceback.preserve_node_meta
+        yield lambda: torch.autograd.set_multithreading_enabled(False)
+        yield lambda: torch.set_grad_enabled(torch.is_grad_enabled())
+
+    def _around_step(self) -> Iterable[Callable[[], contextlib.AbstractContextManager]]:
+        """Around the user's step: functions that are replaced first, the dispatch mode last, so that it sees what they call."""
+        yield self.fakes.refusals.of_conversions
+        yield self.assigned.followed
+        yield one_op_composites
+        yield sync_batch_norms
+        yield no_value_checks
+        yield self.segments.followed
+        yield self.chosen.followed
+        yield followed_module_casts
+        yield lambda: meshes_outside(self.known.value)
+        yield lambda: patches.replaced({patches.ONEDNN: False})
+        yield lambda: self.operators
+        yield self.call.optimizers.refusing_others
+        yield lambda: self.recorder.tracking(self.foreign.refuse_stranger, self.call.optimizers.register_step_hooks)
+        yield warn_of_output_and_clocks
+        yield self._noted_gradients
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """What the step's Python changes beside its results (world/side_effects.py)."""
+        self._numbers, self._optimizer_numbers = self.fakes.all_numbers(), self.fakes.optimizer_numbers()
+        effects = SideEffects(self.call.train_step, self.fakes, self.call.model, self.call.optimizers, self.call.others)
+        with effects.watched() as self.effects:
+            yield
+
+    @contextlib.contextmanager
+    def _followed(self) -> Iterator[None]:
+        """Makes what follows the step's functions and operators. The order of handlers is observe/dispatch_mode.py's."""
+        fakes, call = self.fakes, self.call
+        reached, modules = self.environment.reached.tensors, list(named_modules(call.model, fakes.whole))
+        roots = self._known_roots() if call.asks_batch else {}
+        self.foreign = ForeignTensors(fakes.foreign, reached, self.environment.excluded)
+        self.known, self.asked = KnownValues(roots, reached), Asked(call.batch)
+        self.recorder, self.last = OpRecorder(modules, fakes.parameters()), LastOperator()
+        forms, draws = OperatorForms(fakes.mode, self.foreign.is_watched), Draws(*fakes.rng())
+        self.iterations = Microbatches(fakes.parameters(), [module for _, module in modules],
+                                       TracedOperators(forms, draws, self.known, self.recorder.stamped_as), call.may_repeat)
+        self.values = ReadValues(self.known, self.asked, lambda: self.iterations.note_operator(False))
+        replacements = Replacements(rules(self.known.knows, ComplexNumbers(fakes.real_of)), self._note_replaced)
+        self.operators = DispatchMode([draws, *self.run.scheduled.handlers(), OnTheCpu(), self.last, self.iterations, forms, fakes.refusals,
+                                       MixedProducts(), self.foreign, KernelArguments(), self.values, replacements, self.recorder])
+        self.functions = FunctionMode([PythonNumbers(self.iterations.is_computed), self.iterations])
+        fakes.refusals.where = lambda: user_stack()[0]
+        fakes.refusals.tell = lambda expression: self.asked.tell(expression, user_stack()[0])
+        self.assigned, self.chosen = DataAssignments(fakes.inputs, self.known), ChosenRows(self.known)
+        self.segments = Segments(lambda size: self.asked.tell(size, ()), lambda: user_stack()[0])
+        with self.iterations.or_cannot_repeat():
+            yield
+
+    def _note_replaced(self, call: Any) -> None:
+        """What the backward of a replaced operator computes belongs to the line of the call."""
+        self.recorder.stamp(call)
+        self.iterations.note_operator(False)
+
+    @contextlib.contextmanager
+    def _noted_gradients(self) -> Iterator[None]:
+        hooks = self.call.optimizers.register_step_hooks(self.fakes.note_gradients)
+        try:
+            yield
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def _known_roots(self) -> dict[int, int | Place]:
+        """Inputs whose values a call knows when it begins, by the ids of their fakes: the tensors of the batch, by their number,
+        and small buffers (a flag, a count of calls), which the ranks are asked for."""
+        buffers = {id(i.fake): Place.always(i.name, i.real) for i in self.fakes.inputs
+                   if i.kind == "buffer" and i.real is not None and i.real.numel() <= _SMALL}
+        return {**buffers, **{id(fake): number for number, fake in enumerate(self._batch())}}
+
+    def _batch(self) -> list[torch.Tensor]:
+        return [i.fake for i in self.fakes.inputs if i.kind == "batch"]
+
+    # The trace.
+
+    def _graph_module(self) -> torch.fx.GraphModule:
+        refusals, takings = self.fakes.refusals, self.call.takings
+        try:
+            with entered(self._around_tracer()):
+                module = make_fx(self._step(), **make_fx_options())(*(i.fake for i in self.fakes.inputs))
+            if refusals.error is not None:  # the step has caught it
+                raise refusals.error
+            self.chosen.check()
+            return module
+        except CaptureError:
+            check_taken_so_far(takings)
+            if (owner := self.fakes.held_owner(self.foreign.met)) is not None:
+                self.findings.modules.append(owner)
+            self.findings.left.update(self.fakes.blanks_met(self.foreign.met))
+            raise
+        except Exception as error:
+            check_taken_so_far(takings)
+            if has_ended(takings) and refusals.error is None:
+                raise  # what the step makes of the end of its data, as in eager
+            if self.fakes.blanks:  # maybe a value was asked for
+                self.findings.left.update(self.fakes.blanks_met(None))
+            error = refusals.error or error
+            if isinstance(error, CaptureError):
+                raise error
+            step_file = self.call.train_step.__code__.co_filename if hasattr(self.call.train_step, "__code__") else ""
+            last_op = None if self.results else self.last.name  # of a step that went on after it
+            raise explain(error, step_file, last_op, self.last.stack) from error
+        finally:
+            fx_traceback.current_meta.pop("custom", None)
+            refusals.tell_no_more()
+
+    def _step(self) -> Callable:
+        """The function that the tracer runs. Its placeholders are the very fakes installed in model, optimizer and batch: the tracer
+        knows them by identity, and the user's code reaches them by its own ways."""
+        batch = self._batch()
+
+        def traced_step(*unused: Any) -> list[Any]:
+            with entered(self._around_step()):
+                versions = [tensor._version for tensor in batch]
+                with self.iterations.followed(), self.functions:
+                    returned = with_tensors(self.call.run(batch))
+                check_taken(self.call.takings)
+                self._tell_of_gradients(batch)
+                self.assigned.write()
+                self.fakes.keep_first_state()
+                if self.run.keeps_gradients:
+                    self.fakes.keep_gradients()
+            return self._outputs(returned, batch, versions)
+        return traced_step
+
+    def _tell_of_gradients(self, batch: list[torch.Tensor]) -> None:
+        for name, tensor in zip(self.call.batch_names, batch):
+            if tensor.is_leaf and tensor.grad is not None:
+                remark(f"the step computes a gradient of {name!r}, of which a compiled step leaves {name}.grad as it was\n"
+                       f"  cure: return {name}.grad from the step, or clear it there if nobody wants it")
+
+    def _outputs(self, returned: Any, batch: list[torch.Tensor], versions: list[int]) -> list[Any]:
+        """The graph's outputs; what they are in the step is in `results` then."""
+        fakes, writes_batch = self.fakes, self.call.writes_batch
+        result = wrap(returned)
+        leaves = pytree.tree_leaves(result)
+        refuse_rows(leaves)
+        fakes.refusals.refuse_texts(leaves)
+        found = Results(without_empty(result), [*fakes.left(), *self.effects.left()], self.effects.grown(),
+                        [(name, tensor) for name, tensor, version in zip(self.call.batch_names, batch, versions)
+                         if writes_batch and tensor._version != version])
+        self.effects.expect(found.left)
+        refuse_rows(found.kept(fakes.own_of))
+        found.checks = [*self.segments.checks, *self.chosen.checks(self.call.optimizers.unmoved_by_zeros)] if writes_batch else []
+        values = list(found.values(fakes.own_of))
+        for value in values:
+            self.foreign.refuse("the step", id(value))
+            if isinstance(value, torch.Tensor) and value.is_complex():
+                raise CaptureError(f"the step returns a tensor of {value.dtype}, which has no counterpart\n"
+                                   "  cure: return torch.view_as_real() of it")
+        self.iterations.refuse_outputs([value.tensor if isinstance(value, Number) else value for value in values])
+        outputs = list(map(symbol_of, values))
+        self.results = found.placed(fakes.own_of, lambda leaf: id(leaf) in fakes.numbers)
+        return outputs
+
+    def _check(self) -> None:
+        """After the trace: what the step has changed, a graph can change."""
+        for value, stack in self.values.items:
+            self.effects.note_item(value, stack)
+        self.effects.check()
+        check_numbers(self._numbers, self.fakes.all_numbers(), self.recorder.optimizer_stack)
+
+
+@contextlib.contextmanager
+def entered(contexts: Iterable[Callable[[], contextlib.AbstractContextManager]]) -> Iterator[None]:
+    """Makes and enters contexts one after the other."""
+    with contextlib.ExitStack() as stack:
+        for make in contexts:
+            stack.enter_context(make())
+        yield
+
+
+@contextlib.contextmanager
+def out_of_inference_mode() -> Iterator[None]:
+    """No trace can follow the tensors of inference mode; gradients stay off there."""
+    has_gradients = torch.is_grad_enabled()
+    with torch.inference_mode(False), torch.set_grad_enabled(has_gradients):
+        yield

@@ -1,0 +1,73 @@
+"""Tensors that a trace must not meet: real ones in the place of traced ones, and those that no graph can follow."""
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+
+from ..errors import Frame, error_at, writes_constant
+from ..observe.dispatch_mode import Handler, OpCall, Phase
+from ..observe.stacks import user_stack
+from .closure_objects import Place
+
+
+class ForeignTensors(Handler):
+    """Refuses, for one trace, what a graph would get silently wrong.
+
+    That are real tensors in place of the traced ones (`foreign` describes each by its id), tensors of a module that is not among
+    what was `reached`, tensors that are `excluded` (why and the cure, by id), explicit random generators, whose reseeding no graph
+    can see, and writes to constants.
+    """
+
+    phase = Phase.CHECK
+
+    def __init__(self, foreign: dict[int, str], reached: Mapping[int, tuple[Place, torch.Tensor]],
+                 excluded: dict[int, tuple[str, str]]):
+        self._foreign, self._reached, self._excluded = foreign, reached, excluded
+        self._views: dict[int, torch.Tensor] = {}  # of real tensors, kept alive
+        self.met: int | None = None  # the real tensor that the trace has ended at
+
+    def is_watched(self, tensor: torch.Tensor) -> bool:
+        """Each operator on the tensor has to be checked."""
+        number = id(tensor)
+        return number in self._foreign or number in self._excluded or number in self._views
+
+    def answer(self, call: OpCall) -> Any:
+        for leaf in call.leaves:
+            if isinstance(leaf, torch.Generator):
+                raise error_at(call.stack,
+                               f"{call.func} draws from an explicit torch.Generator, whose seed a graph cannot follow",
+                               "draw from the default generator, or draw outside the step and pass the tensor in")
+            if id(leaf) in self._excluded:
+                why, cure = self._excluded[id(leaf)]
+                raise error_at(call.stack, f"{call.func} reads {why}", cure)
+            self.refuse(str(call.func), id(leaf), call.stack)
+        if any(map(self._is_constant, call.written)):  # it would happen now, and never again
+            raise writes_constant(call.stack, str(call.func))
+        return NotImplemented
+
+    def note(self, call: OpCall, result: Any) -> None:
+        if call.again is None and call.func is not torch.ops.aten.lift_fresh.default \
+                and any(r.alias_info is not None for r in call.func._schema.returns) and any(map(self._is_constant, call.aliased())):
+            self._views.update((id(tensor), tensor) for tensor in call.made)
+
+    def refuse(self, reader: str, number: int, stack: tuple[Frame, ...] = ()) -> None:
+        """Raises where a tensor with the id `number` must not turn up in the trace."""
+        if number in self._foreign:
+            self.met = number
+            raise error_at(stack, f"{reader} reads {self._foreign[number]} through a reference kept outside the "
+                           "model and the optimizer, which the captured step would not follow",
+                           "reach it through the model inside the step: model.parameters(), model.named_buffers()")
+
+    def refuse_stranger(self, module: torch.nn.Module) -> None:
+        """A module whose tensors would be constants for ever, because nobody knows where it comes from."""
+        for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+            if tensor is not None and not isinstance(tensor, FakeTensor) and id(tensor) not in self._reached:
+                raise error_at(user_stack()[0], f"the step calls a {type(module).__qualname__} whose {name!r} it "
+                               "reaches in a way that nobody can follow, so that a later change would go unseen",
+                               "hold it in a global, a closure, an attribute or a list, or make it part of the model")
+
+    def _is_constant(self, value: Any) -> bool:
+        """A real tensor, or a view of one."""
+        return isinstance(value, torch.Tensor) and (not isinstance(value, FakeTensor) or id(value) in self._views)
