@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any, Callable, Collection, Literal, Sequence
+from typing import Any, Callable, Literal, Sequence
 
 import torch
 
@@ -17,7 +17,7 @@ from ..models import tensor_names
 from ..offloaded import fetch
 from ..precision import Precision
 from ..torch_versions import why_not
-from .call import StepCall
+from .call import CaptureOptions, StepCall
 from .errors import CaptureError, error_at
 from .model.wrapped import check_not_wrapped
 from .observe.quick import quickly
@@ -34,7 +34,7 @@ from .world.settings import check_unread
 from .write.batch_sizes import capture_sizes, sizes_of
 from .write.build import build_package
 from .write.package import StepPackage
-from .write.reference import record_reference
+from .write.reference import ReferenceOptions, record_reference
 
 
 def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] | None = None,
@@ -101,8 +101,10 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         train_step = train_step.train_step
     call = StepCall(train_step, args, kwargs, precision=Precision.of(precision, "precision"))
 
+    options = CaptureOptions(batch_dims or {}, keep_grads, tuple(zero_gradient), name, tuple(scheduled_options))
+
     def captured(call: StepCall) -> StepPackage:
-        return capture_call(call, batch_dims, keep_grads, zero_gradient, name, scheduled_options)
+        return capture_call(call, options)
 
     if dynamic_batch is not None and reference:
         raise CaptureError("a reference is of batches of one size, and the step is for several\n  cure: record it without "
@@ -110,7 +112,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     while True:
         try:
             package = captured(call) if dynamic_batch is None else \
-                capture_sizes(captured, call, _one_size(dynamic_batch), batch_dims or {})[0]
+                capture_sizes(captured, call, _one_size(dynamic_batch), options.batch_dims)[0]
             break
         except OtherTaken as other:
             call = call.taking(other.counts)
@@ -124,45 +126,40 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
                             users_hooks(whole(call.model, package.held), call.optimizers))
         check_unread(package.settings, lambda: (found := changed(read)) and (found.path, found.get()))
     if reference:
-        record_reference(package, call, reference, reference_state, reference_schedule, reference_ranks,
-                         batch_dims or {}, reference_movement, reference_gradient_divide_factor)
+        record_reference(package, call, reference, ReferenceOptions(
+            reference_state, reference_schedule, reference_ranks, options.batch_dims, reference_movement, reference_gradient_divide_factor))
     return package
 
 
-def capture_call(call: StepCall, batch_dims: dict[str, int | None] | None, keep_grads: bool = False,
-                 zero_gradient: Sequence[str] = (), name: str | None = None,
-                 scheduled_options: Sequence[str] = (), gradients: Collection[int] = ()) -> StepPackage:
-    """What capture() gives, without a reference, of a call whose process sets the attributes that the step leaves.
-    `gradients`: the ids of parameters whose gradients are there when the step begins."""
+def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> StepPackage:
+    """What capture() gives, without a reference, of a call whose process sets the attributes that the step leaves."""
     if wrong := why_not(torch.__version__):
         raise CaptureError(wrong)
     fetch(call.model, call.optimizers)
     check_not_wrapped(call.model)
     _check_batch(call)
-    step_name = name or getattr(call.train_step, "__name__", "step")
-    Scheduled(scheduled_options).check(call.optimizers)
-    fetch_gradients(gradients, call.model, call.optimizers)
+    Scheduled(options.scheduled).check(call.optimizers)
+    fetch_gradients(options.gradients, call.model, call.optimizers)
 
     def captured(salt: int) -> StepPackage:
         with quickly():
-            return _capture(call, batch_dims or {}, keep_grads, zero_gradient, step_name, Scheduled(scheduled_options, salt),
-                            gradients)
+            return _capture(call, options, Scheduled(options.scheduled, salt))
 
     package = captured(0)
-    if scheduled_options:
+    if options.scheduled:
         again = captured(1)
         if package.step != again.step or package.first_step and package.first_step.step != again.first_step.step:
-            raise CaptureError(f"the step computes with {' or '.join(scheduled_options)} in Python, so that it cannot be "
+            raise CaptureError(f"the step computes with {' or '.join(options.scheduled)} in Python, so that it cannot be "
                                "an input\n  cure: leave the option as it is")
     return package
 
 
-def _capture(call: StepCall, batch_dims: dict[str, int | None], keep_grads: bool, zero_gradient: Sequence[str],
-             name: str, scheduled: Scheduled, gradients: Collection[int]) -> StepPackage:
-    traced, differs = trace(call, keep_grads, scheduled, gradients), first_step_differs(call.optimizers)
-    package = build_package(call, traced, name, batch_dims, zero_gradient)
+def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> StepPackage:
+    name = options.name or getattr(call.train_step, "__name__", "step")
+    traced, differs = trace(call, options.keep_grads, scheduled, options.gradients), first_step_differs(call.optimizers)
+    package = build_package(call, traced, name, options.batch_dims, options.zero_gradient)
     if differs:
-        package.first_step = build_package(call, trace_first_step(call, traced), name, batch_dims, zero_gradient)
+        package.first_step = build_package(call, trace_first_step(call, traced), name, options.batch_dims, options.zero_gradient)
     return package
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 import inspect
 from typing import Any, Callable, Sequence
@@ -22,6 +23,18 @@ from .world.code_names import closure_numbers, users_hooks
 from .world.iterators import find_takings, like, with_taken
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
+
+
+@dataclasses.dataclass(frozen=True)
+class CaptureOptions:
+    """How a call is captured: see spmd.capture. `gradients`: the ids of parameters whose gradients are there when the step begins."""
+
+    batch_dims: dict[str, int | None] = dataclasses.field(default_factory=dict)
+    keep_grads: bool = False
+    zero_gradient: tuple[str, ...] = ()
+    name: str | None = None
+    scheduled: tuple[str, ...] = ()
+    gradients: frozenset[int] = frozenset()
 
 
 class StepCall:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import socket
 import tempfile
 from pathlib import Path
@@ -11,7 +12,7 @@ import torch
 from safetensors.torch import save_file
 
 from ..capture import CaptureError, StepPackage, capture_call
-from ..capture.call import StepCall
+from ..capture.call import CaptureOptions, StepCall
 from ..capture.ops.draws import default_seed, seeded_with
 from ..capture.ops.sync_batch_norm import one_device
 from ..capture.optimizer.optimizers import Optimizers
@@ -234,14 +235,14 @@ def _scheduled(step: CompiledStep, options: list[dict[str, str]], optimizers: Op
 def _capture(step: CompiledStep, call: StepCall, scheduled: list[str], gradients: frozenset[int]) -> StepPackage:
     """Options that cannot be inputs are constants of the program."""
     _check_frozen(call.model, gradients)
+    options = CaptureOptions(step.batch_dims or {}, step._keep_grads, gradients=gradients)
     with one_device() if step.view == "global" else contextlib.nullcontext():
         if scheduled:
             try:
-                return capture_call(call, step.batch_dims, step._keep_grads, scheduled_options=scheduled,
-                                    gradients=gradients)
+                return capture_call(call, dataclasses.replace(options, scheduled=tuple(scheduled)))
             except CaptureError as error:
                 remark(f"{step.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
-        return capture_call(call, step.batch_dims, step._keep_grads, gradients=gradients)
+        return capture_call(call, options)
 
 
 def _load(step: CompiledStep, artifact: Path, package: StepPackage, missing: set[str]) -> tuple[Trainer, Trainer, OwnStates]:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any, Callable, Iterator, Literal, Sequence
 
 import torch
@@ -27,19 +28,32 @@ from .zero_gradients import zero_gradients
 FinalState = Literal["all", "zero_gradient", "none"]
 
 
-def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
-                     schedule: Callable[[int], float] | None, ranks: int | None,
-                     batch_dims: dict[str, int | None], movement: bool = False, divide_factor: float | None = None) -> None:
-    """Trains model and optimizer on `batches` in order, and puts everything back; fills package.reference.
+@dataclasses.dataclass(frozen=True)
+class ReferenceOptions:
+    """What is recorded of eager training.
+
+    `final_state`: the optimizer state that is kept: of all parameters, of those in zero_gradient (whose values after Adam are
+    noise), or none. `schedule`: a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. `ranks`: each batch
+    holds the rows of this many ranks in rank order; gradients are averaged over copies of the model, one for each rank (or their
+    sum is divided by `divide_factor`), and losses are the mean of theirs. `movement`: training is repeated from rounded parameters,
+    and how far losses and final tensors then move is recorded.
+    """
+
+    final_state: FinalState = "all"
+    schedule: Callable[[int], float] | None = None
+    ranks: int | None = None
+    batch_dims: dict[str, int | None] = dataclasses.field(default_factory=dict)
+    movement: bool = False
+    divide_factor: float | None = None
+
+
+def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any], options: ReferenceOptions) -> None:
+    """Trains model and optimizer on `batches` in order, and restores everything; fills package.reference.
 
     Parameters whose gradient is zero but for rounding are found, and noted in the step (zero_gradients.py).
-    Losses are those of each step before its update. `final_state` says which optimizer state is kept: of all
-    parameters, of those in zero_gradient (whose values after Adam are noise), or none. `schedule`
-    is a factor on the learning rates by step, as in torch.optim.lr_scheduler.LambdaLR. With `ranks`, each batch holds
-    the rows of that many ranks in rank order, gradients are averaged over copies of the model, one for each (or their sum
-    is divided by `divide_factor`), and losses are the mean of theirs. With `movement`, all that is done again from parameters that are rounded, and how far losses
-    and final tensors then move is recorded.
+    Losses are those of each step before its update.
     """
+    ranks = options.ranks
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
         raise CaptureError("a reference needs the loss\n  cure: return the loss from the step")
@@ -56,14 +70,14 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
                 untouched(view) if several else one_device():
             if rounded:
                 _round(view)
-            replicas = Replicas(call.model, call.optimizers, ranks, divide_factor) if several \
+            replicas = Replicas(call.model, call.optimizers, ranks, options.divide_factor) if several \
                 else Original(call.model, call.optimizers)
-            return _train(package, call, batches, final_state, schedule, ranks, batch_dims, replicas, loss_at)
+            return _train(package, call, batches, options, replicas, loss_at)
     found = {*package.step["zero_gradient"], *zero_gradients(view, lambda: run(rounded=False, batches=batches[:1]))}
     for step in (package.step, *([package.first_step.step] if package.first_step else [])):
         step["zero_gradient"] = [p["name"] for p in step["parameters"] if p["name"] in found]
     package.reference = run(rounded=False)
-    if movement:
+    if options.movement:
         package.reference |= _moved(package.reference, run(rounded=True))
     package.reference_ranks = ranks
 
@@ -86,10 +100,10 @@ def _moved(reference: dict[str, torch.Tensor], rounded: dict[str, torch.Tensor])
     return {"moved/loss": (rounded["loss"] - reference["loss"]).abs(), **moved}
 
 
-def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_state: FinalState,
-           schedule: Callable[[int], float] | None, ranks: int | None, batch_dims: dict[str, int | None],
+def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], options: ReferenceOptions,
            replicas: Original | Replicas, loss_at: int) -> dict[str, torch.Tensor]:
     """What reference.safetensors holds."""
+    ranks, schedule = options.ranks, options.schedule
     model, optimizers = replicas.members[0]
     names = [n for _, _, n in tensor_names(whole(call.model, package.held)).values()]
     view = whole(model, package.held)
@@ -99,7 +113,7 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
     rng = [torch.tensor(i["value"]) for i in package.step["inputs"] if i["kind"] == "rng"]  # seed, steps begun
     for number, entry in enumerate(batches):
         batch = call.batch_of(entry)
-        rows = call.rows_of_ranks(batch, ranks or 1, batch_dims)
+        rows = call.rows_of_ranks(batch, ranks or 1, options.batch_dims)
         for name, captured, tensor in zip(call.batch_names, call.batch, batch, strict=True):
             own = rows[name][0]
             if own.shape != captured.shape or own.dtype != captured.dtype:
@@ -137,8 +151,8 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], final_s
     for own in names:
         reference[f"final/{own[0]}"] = copies[own[0]]
         for state, value in optimizers.state_of(copies[own[0]]).items():
-            wanted = final_state == "zero_gradient" and own[0] in package.step["zero_gradient"]
-            if isinstance(value, torch.Tensor) and (wanted or final_state == "all"):
+            wanted = options.final_state == "zero_gradient" and own[0] in package.step["zero_gradient"]
+            if isinstance(value, torch.Tensor) and (wanted or options.final_state == "all"):
                 reference[f"final/optimizer/{state}/{own[0]}"] = value
     return {key: value.detach().clone() for key, value in reference.items()}
 
