@@ -5,7 +5,7 @@
 
 #include "Emitter.h"
 #include "Functionalize.h"
-#include "Package/Repeats.h"
+#include "Iterations/Repeats.h"
 #include "Package/StepPackage.h"
 
 #include "dialects/Aten/AtenDialect.h"

@@ -10,7 +10,7 @@
 //
 
 #include "PlaceBuffers.h"
-#include "PlanIterations.h"
+#include "Iterations/PlanIterations.h"
 #include "dialects/Spmd/Iterations.h"
 #include "mlir/IR/Builders.h"
 #include "spmd/Conversion/KernelToPlan/ProgramLiveness.h"

@@ -9,7 +9,7 @@
 #ifndef SPMD_LIB_IMPORT_PACKAGE_REPEATS_H
 #define SPMD_LIB_IMPORT_PACKAGE_REPEATS_H
 
-#include "StepPackage.h"
+#include "../Package/StepPackage.h"
 
 #include <functional>
 
