@@ -15,7 +15,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from ...torch_api.modules import buffers_of
 from ...torch_api.operators import OpOverload, opname_of, overloadname_of, schema_of
-from ...torch_api.tracing import (FakeTensor, TorchDispatchMode, disable_current_modes, disable_proxy_modes_tracing,
+from ...torch_api.tracing import (FakeTensor, disable_current_modes, disable_proxy_modes_tracing,
                                   pytree)
 from ..errors import CaptureError, Frame, error_at
 from ..observe.dispatch_mode import OpCall

@@ -21,7 +21,7 @@ import torch
 
 from ...torch_api.operators import (OpOverload, OpOverloadPacket, autograd_functions_of, is_triton_operator, opname_of,
                                     overload_of, overloadname_of, qualified_name_of, schema_of)
-from ...torch_api.tracing import TorchDispatchMode, disable_proxy_modes_tracing, pytree
+from ...torch_api.tracing import disable_proxy_modes_tracing, pytree
 from ..errors import Frame, error_at
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from ..observe.memory import memory_of
