@@ -8,11 +8,10 @@ from typing import Any, Callable, Iterable, Iterator
 import torch
 import torch.fx
 import torch.fx.traceback as fx_traceback
-from torch.fx.experimental.proxy_tensor import make_fx
-from torch.utils import _pytree as pytree
 
 from ..remarks import remark
-from ..torch_versions import make_fx_options
+from ..torch_api.tensors import version_of
+from ..torch_api.tracing import make_fx, make_fx_options, pytree
 from .call import StepCall
 from .errors import CaptureError, explain
 from .loops.microbatches import Microbatches, TracedOperators
@@ -252,7 +251,7 @@ class TraceSession:
 
         def traced_step(*unused: Any) -> list[Any]:
             with entered(self._around_step()):
-                versions = [tensor._version for tensor in batch]
+                versions = list(map(version_of, batch))
                 with self.iterations.followed(), self.functions:
                     returned = with_tensors(self.call.run(batch))
                 check_taken(self.call.takings)
@@ -279,7 +278,7 @@ class TraceSession:
         fakes.refusals.refuse_texts(leaves)
         found = Results(without_empty(result), [*fakes.left(), *self.effects.left()], self.effects.grown(),
                         [(name, tensor) for name, tensor, version in zip(self.call.batch_names, batch, versions)
-                         if writes_batch and tensor._version != version])
+                         if writes_batch and version_of(tensor) != version])
         self.effects.expect(found.left)
         refuse_rows(found.kept(fakes.own_of))
         found.checks = [*self.segments.checks, *self.chosen.checks(self.call.optimizers.unmoved_by_zeros)] if writes_batch else []

@@ -15,10 +15,9 @@ import enum
 from typing import Any, Callable, Collection, Iterator, Sequence
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from ...torch_api.operators import OpOverload, schema_of
+from ...torch_api.tracing import FakeTensor, TorchDispatchMode, pytree
 from ..errors import Frame
 from .stacks import user_stack
 
@@ -64,7 +63,7 @@ class OpCall:
 
     __slots__ = ("mode", "func", "args", "kwargs", "form", "again", "question", "nodes", "stamp", "made", "_leaves", "_written", "_stack")
 
-    def __init__(self, mode: DispatchMode, func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]):
+    def __init__(self, mode: DispatchMode, func: OpOverload, args: tuple, kwargs: dict[str, Any]):
         self.mode, self.func, self.args, self.kwargs = mode, func, args, kwargs
         self.form: Any = None
         self.again: Callable[[Any, dict[str, Any]], Any] | None = None
@@ -93,7 +92,7 @@ class OpCall:
     def aliased(self, are_written: bool = False) -> list[torch.Tensor]:
         """The tensors in whose memory the operator's results lie, or only those that it writes to."""
         values = [self.args[number] if number < len(self.args) else self.kwargs.get(argument.name)
-                  for number, argument in enumerate(self.func._schema.arguments)
+                  for number, argument in enumerate(schema_of(self.func).arguments)
                   if argument.alias_info is not None and (argument.alias_info.is_write or not are_written)]
         return [x for x in pytree.tree_leaves(values) if isinstance(x, torch.Tensor)] if values else []
 

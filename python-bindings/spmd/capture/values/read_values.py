@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any, Callable
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ...torch_api.operators import schema_of
+from ...torch_api.tracing import pytree
 from ..errors import Frame, depends_on_values
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from .known_values import KnownValues
@@ -68,7 +69,7 @@ class ReadValues(Handler):
             return leaf if told is None else told
 
         is_range = call.func.overloadpacket in _RANGES
-        is_size = {argument.name: is_range or "int" in str(argument.type).lower() for argument in call.func._schema.arguments}
+        is_size = {argument.name: is_range or "int" in str(argument.type).lower() for argument in schema_of(call.func).arguments}
         call.args = tuple(pytree.tree_map(known, value) if size else value for value, size in zip(call.args, is_size.values()))
         call.kwargs = {name: pytree.tree_map(known, value) if is_range or is_size.get(name) else value
                        for name, value in call.kwargs.items()}

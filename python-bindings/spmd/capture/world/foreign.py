@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor
 
+from ...torch_api.modules import buffers_of, parameters_of
+from ...torch_api.operators import schema_of
+from ...torch_api.tracing import FakeTensor
 from ..errors import Frame, error_at, writes_constant
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from ..observe.stacks import user_stack
@@ -49,7 +51,7 @@ class ForeignTensors(Handler):
 
     def note(self, call: OpCall, result: Any) -> None:
         if call.again is None and call.func is not torch.ops.aten.lift_fresh.default \
-                and any(r.alias_info is not None for r in call.func._schema.returns) and any(map(self._is_constant, call.aliased())):
+                and any(r.alias_info is not None for r in schema_of(call.func).returns) and any(map(self._is_constant, call.aliased())):
             self._views.update((id(tensor), tensor) for tensor in call.made)
 
     def refuse(self, reader: str, number: int, stack: tuple[Frame, ...] = ()) -> None:
@@ -62,7 +64,7 @@ class ForeignTensors(Handler):
 
     def refuse_stranger(self, module: torch.nn.Module) -> None:
         """A module whose tensors would be constants for ever, because nobody knows where it comes from."""
-        for name, tensor in (*module._parameters.items(), *module._buffers.items()):
+        for name, tensor in (*parameters_of(module).items(), *buffers_of(module).items()):
             if tensor is not None and not isinstance(tensor, FakeTensor) and id(tensor) not in self._reached:
                 raise error_at(user_stack()[0], f"the step calls a {type(module).__qualname__} whose {name!r} it "
                                "reaches in a way that nobody can follow, so that a later change would go unseen",

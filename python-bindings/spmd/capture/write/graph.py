@@ -6,6 +6,7 @@ import dataclasses
 import torch
 import torch.fx
 
+from ...torch_api.operators import OpOverload
 from ..loops.iterations import Repeat, of_iteration
 from ..model.fakes import Input
 from ..model.run import Run
@@ -67,7 +68,7 @@ def loss_output(traced: Trace) -> tuple[int | None, torch.fx.Node | None]:
     """
     seeds = [n.args[0] for n in traced.graph.nodes if n.op == "call_function" and provenance(n).seed]
     for index, node in enumerate(traced.outputs):
-        while node not in seeds and (node.target is of_iteration or isinstance(node.target, torch._ops.OpOverload)
+        while node not in seeds and (node.target is of_iteration or isinstance(node.target, OpOverload)
                                      and node.target.overloadpacket.__name__ in ("detach", "alias", "clone", "_to_copy", "_local_scalar_dense")):
             node = node.args[0]
         if node in seeds:

@@ -5,9 +5,9 @@ import dataclasses
 from typing import Any, Callable, Iterator
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ...models import DTYPES
+from ...torch_api.tracing import pytree
 from ..values.lazy_rows import Check
 from ..world.grown_lists import Grown
 from ..world.leaked_values import Left
