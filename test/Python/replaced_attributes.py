@@ -4,9 +4,9 @@ from __future__ import annotations
 import ast
 from typing import Iterator
 
-_MUTATORS = {"append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault"}
-_LOOKUPS = {"logging.getLogger", "importlib.import_module", "sys.modules.get", "getattr", "vars"}
-_PATCHERS = {"patch.object", "mock.patch", "patch.dict", "config.patch", "compiler.set_stance", "_dynamo.set_stance"}
+_MUTATORS = {"patch", "append", "extend", "insert", "remove", "pop", "clear", "update", "setdefault"}
+_LOOKUPS = {"logging.getLogger", "importlib.import_module", "sys.modules.get", "dynamo_config", "getattr", "vars"}
+_PATCHERS = {"patch.object", "mock.patch", "patch.dict", "config.patch", "compiler.set_stance", "set_mkldnn_enabled"}
 # Tables that a program adds entries to: where Python finds modules, and the annotations of the nodes of a trace.
 _TABLES = {"os.environ", "sys.path", "sys.modules", "fx_traceback.current_meta"}
 _OF_CTYPES = {"restype", "argtypes"}  # declarations of C functions
@@ -17,10 +17,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 def replaced_attributes(source: str) -> list[str]:
     """A line "number: code" for each place of `source` that replaces an attribute of a library, in order.
 
-    Libraries are all imported modules except the modules of spmd. The search follows assignments such as
-    `place = torch.nn.Module`, loops over tuples, and lookups of modules and loggers. It does not follow other calls:
-    their results are objects of the caller. A call of setattr() counts unless its object is `self` or a class of the
-    source.
+    Libraries are all imported modules except the modules of spmd. Names from spmd.torch_api count as PyTorch's. The
+    search follows assignments such as `place = torch.nn.Module`, loops over tuples, and lookups of modules and loggers.
+    It does not follow other calls: their results are objects of the caller. A call of setattr() counts unless its
+    object is `self` or a class of the source.
     """
     tree = ast.parse(source)
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)} | {"self", "cls"}
@@ -52,8 +52,9 @@ def _bind(node: ast.AST, names: dict[str, bool]) -> None:
         names.update({(alias.asname or alias.name).split(".")[0]: alias.name.split(".")[0] != "spmd"
                       for alias in node.names})
     elif isinstance(node, ast.ImportFrom):
-        names.update({alias.asname or alias.name: not node.level and (node.module or "").split(".")[0] != "spmd"
-                      for alias in node.names})
+        path = (node.module or "").split(".")
+        is_library = "torch_api" in path or not node.level and path[0] != "spmd"
+        names.update({alias.asname or alias.name: is_library for alias in node.names})
     elif isinstance(node, ast.Assign):
         for target in node.targets:
             _bind_target(target, node.value, names)

@@ -63,6 +63,10 @@ def test_only_the_table_replaces_attributes():
     "mock.patch('torch.any', print)",
     "torch._C._set_mkldnn_enabled(False)",
     "torch._dynamo.config.patch(error_on_nested_fx_trace=False)",
+    "from ...torch_api.modules import dynamo_config; dynamo_config().patch(verbose=True)",
+    "from ...torch_api.modules import dynamo_config; dynamo_config().verbose = True",
+    "from ...torch_api.settings import set_mkldnn_enabled; set_mkldnn_enabled(False)",
+    "from ...torch_api.tracing import FakeTensor as Fake; Fake.data = property()",
     "torch.compiler.set_stance('force_eager')",
     "torch.library.Library('aten', 'IMPL')"])
 def test_a_replacement_is_found(line):
