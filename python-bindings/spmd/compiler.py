@@ -10,15 +10,30 @@ import signal
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Sequence
+from typing import Any, Callable, Protocol, Sequence
 
 from .diagnostics import Compilation, Diagnostic, read_diagnostics, write_diagnostics
 from .passes import Pass, run_passes
 from .remarks import CompilerWarning, remark
 from .tools import ToolError, find_runtime, find_tool
 
-if TYPE_CHECKING:
-    from .capture.write.package import StepPackage
+
+class Package(Protocol):
+    """A step package, as far as compiling needs it; capture/write/package.py has StepPackage.
+
+    Attributes:
+      step: the content of step.json.
+      first_step: the package of a first call that differs from all later calls, or None.
+    """
+
+    step: dict[str, Any]
+    first_step: Any
+
+    def digest(self) -> str:
+        """Equal for packages of equal graphs."""
+
+    def save(self, path: Path, weights: bool = True) -> Path:
+        """Writes the package as a folder; not `weights`: without values."""
 
 
 class CompileError(RuntimeError):
@@ -99,7 +114,7 @@ def cache_folder() -> Path:
     return Path(base) / "spmd"
 
 
-def compile_package(package: StepPackage, options: Sequence[str], plan: dict[str, Any] | None = None,
+def compile_package(package: Package, options: Sequence[str], plan: dict[str, Any] | None = None,
                     tells: bool = True, passes: Sequence[Pass] = ()) -> Path:
     """The artifact of a package, compiled with `options` of spmd-compile, without weights.
 
@@ -181,7 +196,7 @@ def plan_of(artifact: Path) -> dict[str, Any]:
     return json.loads(_said(artifact, "plan.json"))
 
 
-def _partition(package: StepPackage, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
+def _partition(package: Package, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
                passes: Sequence[Pass]) -> str:
     """The partitioned program as the passes leave it."""
     if package.first_step is not None:
@@ -196,7 +211,7 @@ def _partition(package: StepPackage, compiler: list[str], options: list[str], pl
         return run_passes(passes, program, list(_plugins(options)))
 
 
-def _compile(package: StepPackage, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
+def _compile(package: Package, compiler: list[str], options: list[str], plan: dict[str, Any] | None,
              artifact: Path, program: str | None) -> None:
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".compiling.", dir=cache_folder()) as work:

@@ -5,16 +5,13 @@ import dataclasses
 import json
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import Any, Sequence
 
-from .compiler import CompileError, refusal, run_compiler
+from .compiler import CompileError, Package, refusal, run_compiler
 from .diagnostics import Compilation
 from .meshes import mesh_text
 from .tools import find_tool
 from .units.choice import policy_words
-
-if TYPE_CHECKING:
-    from .capture.write.package import StepPackage
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +100,7 @@ class MemoryBudgetError(CompileError):
         self.plan = plan
 
 
-def plan_package(package: StepPackage, *, ranks: int | None, policy: Any = None, mode: str | None = None,
+def plan_package(package: Package, *, ranks: int | None, policy: Any = None, mode: str | None = None,
                  mesh: Any = None, memory_budget: int | str | None = None, options: Sequence[str] = ()) -> Plan:
     """See StepPackage.plan."""
     with tempfile.TemporaryDirectory(prefix="spmd.") as work:

@@ -9,14 +9,13 @@ import socket
 import sys
 import weakref
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, TypeVar
+from typing import Any, Callable, TypeVar
+
+import numpy as np
 
 from .. import native
 from ..run_error import RunError
 from ..tools import find_runtime
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Result = TypeVar("Result")
 

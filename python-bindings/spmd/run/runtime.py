@@ -447,7 +447,7 @@ class Trainer:
         """
         handle = ctypes.c_void_p()
         self._call("spmd_load_checkpoint", self._open(), os.fsencode(folder), int(strict), ctypes.byref(handle))
-        return Checkpoint(folder, _handle=handle)
+        return Checkpoint(folder, handle=handle)
 
     def close(self) -> None:
         """Ends the ranks and frees their memory; the trainer cannot be used afterwards."""

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 class Checkpoint:
     """The newest checkpoint in `folder` that is whole, or `folder` itself when it is one.
 
+    Args:
+      handle: the runtime's, if the runtime has opened the checkpoint.
+
     Attributes:
       folder: of the checkpoint, "…/step-00000100".
       info: run.json, as a dict: "step", "kind", "program", "compiler", "ranks", "time", "notes", …
@@ -40,10 +43,10 @@ class Checkpoint:
       RunError: no checkpoint of the folder is whole. Damaged ones that are newer are warnings.
     """
 
-    def __init__(self, folder: str | os.PathLike, *, _handle: ctypes.c_void_p | None = None):
+    def __init__(self, folder: str | os.PathLike, *, handle: ctypes.c_void_p | None = None):
         self._library = native.load(find_runtime())
-        self._handle = _handle or ctypes.c_void_p()
-        if _handle is None:
+        self._handle = handle or ctypes.c_void_p()
+        if handle is None:
             self._call("spmd_open_checkpoint", os.fsencode(folder), ctypes.byref(self._handle))
         self.folder = Path(os.fsdecode(self._library.spmd_checkpoint_folder(self._handle)))
         self.info: dict[str, Any] = json.loads(self._library.spmd_checkpoint_text(self._handle))
@@ -193,7 +196,7 @@ def to_dcp(folder: str | os.PathLike, dcp_folder: str | os.PathLike, *, model: s
     the names that they have in it. The state is in memory meanwhile."""
     from .dcp import write
     with Checkpoint(folder) as checkpoint:
-        write(checkpoint, Path(dcp_folder), model, optimizer)
+        write(checkpoint, checkpoint.info, Path(dcp_folder), model, optimizer)
 
 
 def from_dcp(dcp_folder: str | os.PathLike, folder: str | os.PathLike, *, model: str | None = None,

@@ -4,19 +4,18 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any, Callable
 
 import torch
 import torch.distributed.checkpoint as dcp
 from safetensors.torch import save_file
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
+from .source import Source
 
 
-def write(checkpoint: Checkpoint, folder: Path, model: str, optimizer: str) -> None:
-    """See checkpoint.to_dcp."""
+def write(checkpoint: Source, info: dict[str, Any], folder: Path, model: str, optimizer: str) -> None:
+    """See checkpoint.to_dcp. `info`: run.json of the checkpoint."""
     weights: dict[str, torch.Tensor] = {}
     states: dict[str, dict[str, torch.Tensor]] = {}
     for key in checkpoint.tensors:
@@ -28,7 +27,7 @@ def write(checkpoint: Checkpoint, folder: Path, model: str, optimizer: str) -> N
             weights[key] = checkpoint.read_torch(key)
     groups = [dict(group) for group in checkpoint.notes.get("param_groups", [])]
     if states and not groups:
-        groups = [{"params": list(states), **{h["name"]: h["value"] for h in checkpoint.info["hyper"] if h["group"] == 0}}]
+        groups = [{"params": list(states), **{h["name"]: h["value"] for h in info["hyper"] if h["group"] == 0}}]
     everything: dict[str, Any] = {model: weights}
     if states or groups:
         everything[optimizer] = {"state": states, "param_groups": groups}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -13,12 +13,8 @@ from ..capture.optimizer.optimizers import Optimizers
 from ..dtypes import FLOATING
 from ..models import DTYPES, set_gradient
 from ..remarks import remark
-from .state_file import Revised, StateFile
-
-if TYPE_CHECKING:
-    from .checkpoint import Checkpoint
-
-    Source = Checkpoint | StateFile | Revised
+from .keys import place_of
+from .source import FolderSource, Source
 
 _NAMED = 8
 
@@ -78,7 +74,7 @@ def _file_name(process: int) -> str:
     return f"objects-{process:05d}.pt"
 
 
-def read_objects(checkpoint: Checkpoint, objects: Mapping[str, Any], process: int, processes: int) -> dict[str, Any]:
+def read_objects(checkpoint: FolderSource, objects: Mapping[str, Any], process: int, processes: int) -> dict[str, Any]:
     """The states that the objects had in this process; in that of rank 0, where there were not as many.
 
     Raises:
@@ -117,7 +113,7 @@ def load_into(source: Source, model: torch.nn.Module, together: Optimizers, stri
     missing += _missing_states(source, parameters, together, has_state)
     unexpected, shapes = [], []
     for key, info in source.tensors.items():
-        kind, name = _place(key)
+        kind, name = place_of(key)
         owner = tensors.get(name)
         if kind == "rng" or (kind and not together.parts):
             continue
@@ -138,7 +134,7 @@ def load_into(source: Source, model: torch.nn.Module, together: Optimizers, stri
         check_groups(source.notes, together, source.describe())
     with torch.no_grad():
         for key in source.tensors:
-            kind, name = _place(key)
+            kind, name = place_of(key)
             if key in unexpected or kind == "rng" or (kind and not together.parts):
                 continue
             value = source.read_torch(key)
@@ -156,7 +152,7 @@ def _missing_states(source: Source, parameters: dict[str, torch.Tensor], togethe
     """Keys of optimizer state that a training which has taken steps would go on with as it is, and what some parameters
     have and others not."""
     given: dict[str, set[int]] = {}  # the parameters of each kind of state
-    for kind, name in map(_place, source.tensors):
+    for kind, name in map(place_of, source.tensors):
         if kind not in ("", "rng", "grad") and name in parameters:
             given.setdefault(kind, set()).add(id(parameters[name]))
     trained = set(map(id, together.parameters))
@@ -179,13 +175,6 @@ def _set_state(state: dict[str, Any], kind: str, value: torch.Tensor, parameter:
 
 def _converts(found: str, own: str) -> bool:
     return found == own or {found, own} <= set(FLOATING)
-
-
-def _place(key: str) -> tuple[str, str]:
-    """Which state a key is of ("" for parameters and buffers), and of which tensor."""
-    if key.startswith("rng/"):
-        return "rng", key[4:]
-    return tuple(key.split("/", 2)[1:]) if key.startswith("optimizer/") else ("", key)
 
 
 def name_list(names: Sequence[str]) -> str:

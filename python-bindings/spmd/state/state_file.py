@@ -15,10 +15,11 @@ import torch
 from ..models import DTYPES, tensor_names
 from ..remarks import remark
 from ..tensor_info import TensorInfo
+from .keys import name_in
+from .source import FolderSource, Source
 
 if TYPE_CHECKING:
     from ..capture.optimizer.optimizers import Optimizers
-    from .checkpoint import Checkpoint
 
 Rules = Sequence[tuple[str, str]]
 _MODELS = ("model", "state_dict", "model_state_dict", "module")  # under which programs keep the model's,
@@ -109,7 +110,7 @@ class Revised:
       ValueError: two tensors get one name.
     """
 
-    def __init__(self, source: Checkpoint | StateFile, rules: Rules):
+    def __init__(self, source: Source, rules: Rules):
         self._source, self._rules = source, [(re.compile(pattern), replacement) for pattern, replacement in rules]
         self.folder, self.notes, self.describe = source.folder, source.notes, source.describe
         self._take()
@@ -145,16 +146,11 @@ class Revised:
         return self._source.read_file(name)
 
 
-def name_in(key: str) -> str:
-    """The name of the parameter or buffer in a key."""
-    return key.split("/", 2)[2] if key.startswith("optimizer/") else key.split("/", 1)[1] if key.startswith("rng/") else key
-
-
 def opened(place: str | os.PathLike, map_location: Any, revise_keys: Rules, callback: Callable[[Any], Any] | None,
-           open_folder: Callable[[], Checkpoint]) -> Checkpoint | StateFile | Revised:
+           open_folder: Callable[[], FolderSource]) -> Source:
     """The state at a place, a folder of checkpoints or a file, as a caller of load_checkpoint() wants it."""
     if Path(place).is_file():
-        found: Checkpoint | StateFile = StateFile(place, map_location)
+        found: Source = StateFile(place, map_location)
         if callback is not None:
             callback(found.content)
             found.refresh()
