@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 _LAZY = {"capture": ".capture", "checkpoint": ".state.checkpoint", "CaptureError": ".capture.errors", "StepPackage": ".capture.write.package",
          "register_decomposition": ".capture.ops.custom_ops", "register_kernel": ".capture.ops.custom_ops", "anchor": ".capture.ops.anchors", "compile": ".training.compiled", "CompiledStep": ".training.compiled", "DataParallel": ".compat.parallel_mode", "NonFiniteError": ".training.compiled",
          "CompileError": ".compiler",
-         "Remark": ".remarks", "Override": ".compat.overrides", "PassError": ".passes", "Program": ".program", "CompilerWarning": ".remarks", "StateLostError": ".training.live_state",
+         "Remark": ".remarks", "Override": ".compat.overrides", "PassError": ".passes", "Program": ".program", "CompilerWarning": ".remarks", "StateLostError": ".training.lost_values",
          "MemoryBudgetError": ".planning",
          "shard_units": ".units", "fully_shard": ".units", "enable_wrap": ".units", "wrap": ".units",
          "load": ".run.runtime", "Trainer": ".run.runtime", "RunError": ".run.runtime", "Shard": ".run.runtime", "ToolError": ".tools"}

@@ -93,7 +93,7 @@ def train(step, flags, model, optimizer, count, reads=True):
     losses, seen = [], []
     for number, (x, y) in enumerate(batches(count)):
         if number == count - 3 and isinstance(step, spmd.training.compiled.CompiledStep):
-            for program in step._programs:
+            for program in step.training_state.programs:
                 getattr(program.trainer, "log", []).clear()
         loss = step(model, optimizer, x, y, *flags(number))
         losses.append(None if loss is None else loss.detach())
@@ -131,10 +131,10 @@ def adamw(parameters):
 @pytest.mark.parametrize("name", STEPS)
 def test_programs_share_one_state(compiler, name: str, reads: bool) -> None:
     compiled = compare(STEPS[name], adamw, {"ranks": 2}, reads)
-    assert len({id(p.home) for p in compiled._programs}) == 1
-    assert compiled.compiles == len(compiled._programs) <= 3
+    assert len({id(p.home) for p in compiled.training_state.programs}) == 1
+    assert compiled.compiles == len(compiled.training_state.programs) <= 3
     if not reads:  # nothing moves, until the test reads everything
-        moved = [line for p in compiled._programs for line in p.trainer.log if "grad " in line or line.startswith("write")]
+        moved = [line for p in compiled.training_state.programs for line in p.trainer.log if "grad " in line or line.startswith("write")]
         assert not moved
 
 
@@ -148,7 +148,7 @@ def cache(tmp_path, monkeypatch) -> None:
     ("clear_first", 2, "fully_shard"), ("to_zero", 2, "replicate"), ("update_apart", 3, "fully_shard")])
 def test_on_ranks(cache, name: str, ranks: int, mode: str) -> None:
     compiled = compare(STEPS[name], adamw, {"ranks": ranks, "mode": mode, "policy": "class:Linear"}, count=6)
-    assert len({id(p.home) for p in compiled._programs}) == 1
+    assert len({id(p.home) for p in compiled.training_state.programs}) == 1
 
 
 def reductions_of(program) -> int:
@@ -163,9 +163,9 @@ def test_unsharded_on_ranks(cache, name: str, ranks: int, mode: str, view: str) 
     """Each rank adds up its own summands: calls that only add to gradients reduce none of them."""
     compiled = compare(STEPS[name], adamw, {"ranks": ranks, "mode": mode, "policy": "class:Linear",
                                             "accumulate": "unsharded", "view": view}, count=6)
-    assert len({id(p.home) for p in compiled._programs}) == 1
+    assert len({id(p.home) for p in compiled.training_state.programs}) == 1
     if ranks > 1:
-        assert sorted(reductions_of(p) for p in compiled._programs)[-2:] == [0, 2]
+        assert sorted(reductions_of(p) for p in compiled.training_state.programs)[-2:] == [0, 2]
 
 
 def test_written_gradients_of_which_ranks_have_summands(cache) -> None:
@@ -245,9 +245,9 @@ def test_scattered_on_meshes(cache, name: str, mesh: tuple, view: str) -> None:
     """Calls that only add to gradients reduce them within a shard group; the one that updates adds them up across."""
     compiled = compare(STEPS[name], adamw, {"mesh": mesh, "policy": "class:Linear", "accumulate": "scattered",
                                             "view": view}, count=6)
-    assert len({id(p.home) for p in compiled._programs}) == 1
-    scattered = [reductions_of(p) - across_of(p) for p in compiled._programs]
-    assert [across_of(p) for p in compiled._programs] == [0, 0, 2]
+    assert len({id(p.home) for p in compiled.training_state.programs}) == 1
+    scattered = [reductions_of(p) - across_of(p) for p in compiled.training_state.programs]
+    assert [across_of(p) for p in compiled.training_state.programs] == [0, 0, 2]
     assert scattered == ([2, 2, 0] if name == "update_apart" else [2, 2, 2])
 
 
@@ -275,7 +275,7 @@ def test_scattered_in_another_type(cache, reduce: str, tolerance: float, clips: 
             warnings.simplefilter("ignore", spmd.Remark)
             compiled(model, optimizers[0], x, y, number % 3 == 2)
         step(twin, optimizers[1], x, y, number % 3 == 2)
-    assert [across_of(p) for p in compiled._programs] == [0, 2]
+    assert [across_of(p) for p in compiled.training_state.programs] == [0, 2]
     for name, value in twin.state_dict().items():
         moved, expected = model.state_dict()[name] - before[name], value - before[name]
         assert (moved - expected).norm() < 3 * tolerance * expected.norm(), name
@@ -292,7 +292,7 @@ def packages_over_calls():
         warnings.simplefilter("ignore", spmd.Remark)
         for number, (x, y) in enumerate(batches(3)):
             compiled(model, optimizer, x, y, *flags(number))
-    return [program.package for program in compiled._programs]
+    return [program.package for program in compiled.training_state.programs]
 
 
 @pytest.mark.parametrize("number, accumulate, edit, message", [
@@ -645,7 +645,7 @@ def test_with_dropout_and_a_scaler(cache) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", spmd.Remark)
             losses = [compiled(model, optimizer, scaler, x, y, number % 2 == 1) for number, (x, y) in enumerate(batches(6))]
-        assert len({id(p.home) for p in compiled._programs}) == 1 and scaler.get_scale() == 2048.0
+        assert len({id(p.home) for p in compiled.training_state.programs}) == 1 and scaler.get_scale() == 2048.0
         results.append((losses, model.state_dict()))
         assert compiled.rng["step"] == 6
     for other in results[1:]:

@@ -297,7 +297,7 @@ def test_a_lost_state_is_loaded(saved) -> None:
     folder, expected = saved
     training = Training(4, seed=0)
     training.run(0, 2)
-    training.step._live.lose(RuntimeError("a rank ended"), 2)
+    training.step.training_state.live.lose(RuntimeError("a rank ended"), 2)
     with pytest.raises(spmd.StateLostError):
         training.run(2, 3)
     assert training.load(folder / "sharded") == AT and training.run(AT, STEPS) == expected

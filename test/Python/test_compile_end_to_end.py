@@ -157,7 +157,7 @@ def test_batches_of_several_shapes_and_another_option_share_one_state() -> None:
         x, y = (tensor[:rows] for tensor in example["reference"][number])
         loss = train_step(model, optimizer, x, y)
         assert is_same_loss(loss, mlp.train_step(twin, twin_optimizer, x, y), (number + 1) * MLP_CHAIN)
-    programs = train_step._programs
+    programs = train_step.training_state.programs
     assert len(programs) == 4 and len({p.trainer.arena_bytes for p in programs}) > 1
     assert {p.home for p in programs} == {programs[0].trainer}
     programs[1].trainer.close()  # the others go on

@@ -579,7 +579,7 @@ def test_batches_of_two_shapes_share_what_is_held() -> None:
             moving_average(method.key_encoder, method.model)
             with torch.no_grad():
                 method.queue.mul_(0.5)
-    assert len({id(program.home) for program in compiled._programs}) == 1 and compiled.compiles == 2
+    assert len({id(program.home) for program in compiled.training_state.programs}) == 1 and compiled.compiles == 2
 
 
 def test_it_is_sharded_and_saved_with_the_rest(tmp_path) -> None:

@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 import spmd
-from spmd import initialization
+from spmd.training import initialization
 
 
 class Scale(nn.Module):

@@ -321,7 +321,7 @@ def test_a_gradient_from_outside_is_added_to(pair) -> None:
         pair.check()
         pair.step()
         pair.check()
-    assert pair.compiled.compiles == 2 and len(pair.compiled._programs) == 1  # which has taken the place of the first
+    assert pair.compiled.compiles == 2 and len(pair.compiled.training_state.programs) == 1  # which has taken the place of the first
     pair.model.first.bias.requires_grad_(False).grad = torch.ones(6)
     with pytest.raises(ValueError, match="'first.bias' has a gradient, and is frozen\n  cure: clear it"):
         pair.compiled(pair.model, pair.optimizer, *pair.batch)
@@ -338,7 +338,7 @@ def test_several_shapes_share_the_state(compiler) -> None:
     pair = Pair(steps=1)
     for rows in (4, 6, 4, 2, 6):
         pair.step(rows)
-    trainers = [p.trainer for p in pair.compiled._programs]
+    trainers = [p.trainer for p in pair.compiled.training_state.programs]
     assert len(trainers) == pair.compiled.compiles == 3
     for trainer in trainers:
         trainer.log.clear()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 import weakref
-from typing import Any, Callable, Iterable, Protocol, Sequence
+from typing import Any, Callable, Protocol, Sequence
 
 import torch
 

@@ -17,6 +17,7 @@ from ..units.choice import UnitChoice
 from .batch_sizes import Dynamic
 from .compiled_step import CompiledStep, NonFiniteError
 from .initialization import Initialize
+from .options import CallOptions, CompileOptions, RunOptions, TrainingOptions
 
 __all__ = ["CompiledStep", "NonFiniteError", "compile"]
 
@@ -159,11 +160,14 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             dynamic = Dynamic(sizes_of(value, option), falls_back=option == "maybe_dynamic_batch")
     computed = Precision.of(precision, "precision")
     overrides = Overrides.of(module_override, gm_transformation, passes)
-    run_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch),
-                                       ("flight_record", flight_record)) if v is not None}
+    trainer_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch),
+                                         ("flight_record", flight_record)) if v is not None}
+
+    chosen = TrainingOptions(CallOptions(batch_dims, view, keep_grads, computed, dynamic),
+                             CompileOptions(tuple(words), units, overrides, max_compiles),
+                             RunOptions(ranks, launcher, trainer_options, param_init_fn, check_finite))
 
     def wrap(function: Callable) -> CompiledStep:
-        return CompiledStep(function, words, batch_dims, run_options, max_compiles, ranks, view, units,
-                            check_finite, keep_grads, computed, launcher, overrides, param_init_fn, dynamic)
+        return CompiledStep(function, chosen)
 
     return wrap if train_step is None else wrap(train_step)

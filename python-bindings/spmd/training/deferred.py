@@ -15,16 +15,18 @@ import torch
 
 from ..arrays import to_torch, torch_type
 from ..interrupts import uninterrupted
-from ..run.runtime import RunError, Trainer
-from .live_state import away_class
+from ..offloaded import set_slot, slot_of
+from ..run.runtime import Trainer
+from ..run_error import RunError
+from .offloaded_class import offloaded_class
 
 
-class LateOutputs:
+class DeferredOutputs:
     """Those of the step that `trainer` issued last. `lose` is told of a failure."""
 
     def __init__(self, trainer: Trainer, lock: threading.RLock, lose: Callable[[RunError], None]):
         self.trainer, self.lock, self.lose = trainer, lock, lose
-        self.number, self._outputs = trainer.issued - 1, [_LateOutput(self, n) for n in range(len(trainer.outputs))]
+        self.number, self._outputs = trainer.issued - 1, [_DeferredOutput(self, n) for n in range(len(trainer.outputs))]
         trainer.read_later(self.fetch_all)
 
     def tensors(self) -> list[torch.Tensor]:
@@ -37,34 +39,36 @@ class LateOutputs:
             output.fetch()
 
 
-class _LateOutput:
+class _DeferredOutput:
     """One of them: what its tensor knows of where its value is."""
 
     is_kept = True
+    can_clear = False
 
-    def __init__(self, owner: LateOutputs, index: int):
+    def __init__(self, owner: DeferredOutputs, index: int):
         self.owner, self.index = owner, index
         self._tensor: Callable[[], torch.Tensor | None] = lambda: None
 
     def make(self) -> torch.Tensor:
         info = self.owner.trainer.outputs[self.index]
         tensor = torch.empty(info.shape, dtype=torch_type(info.dtype), device="cpu")
-        self._tensor, tensor._spmd_slot = weakref.ref(tensor), self
-        tensor.__class__ = away_class(torch.Tensor)
+        self._tensor = weakref.ref(tensor)
+        set_slot(tensor, self)
+        tensor.__class__ = offloaded_class(torch.Tensor)
         return tensor
 
     def fetch(self) -> None:
         owner = self.owner
         with owner.lock, uninterrupted():
             tensor = self._tensor()
-            if tensor is None or getattr(tensor, "_spmd_slot", None) is not self:
+            if tensor is None or slot_of(tensor) is not self:
                 return
             try:
                 value = owner.trainer.late_result(self.index, owner.number)
             except RunError as error:
                 owner.lose(error)
                 raise
-            del tensor._spmd_slot
+            set_slot(tensor, None)
             tensor.__class__ = torch.Tensor
             with torch.no_grad():
                 tensor.copy_(to_torch(value, owner.trainer.outputs[self.index].dtype))

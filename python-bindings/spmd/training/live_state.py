@@ -2,7 +2,7 @@
 
 [Note: live state] Between two compiled steps a tensor of the model or the optimizer is in one of two states.
 
-  away   the ranks have the value. The tensor's class is a subclass (made by away_class) whose __torch_function__ sees
+  away   the ranks have the value. The tensor's class is a subclass (made by offloaded_class) whose __torch_function__ sees
          every use, whether by PyTorch, pickle, copy, numpy or an optimizer; the first one fetches the value and gives
          the tensor its own class back. So nothing is copied that nobody looks at, and nothing that was looked at is
          old.
@@ -19,16 +19,13 @@ thread that computes with a tensor which it has read is through with it. Where a
 """
 from __future__ import annotations
 
-import copy
 import dataclasses
 import threading
 import weakref
-from typing import Any, Callable, ClassVar, Collection, Iterable, Iterator, Sequence
+from typing import Any, Collection, Iterable, Iterator
 
 import torch
 
-from ..arrays import to_numpy, to_torch
-from ..capture.model.fakes import copy_hooks
 from ..capture.optimizer.gradients import Gradients
 from ..capture.optimizer.masters import keep_wide_states
 from ..capture.optimizer.optimizers import Optimizers
@@ -37,227 +34,15 @@ from ..capture.write.package import OwnStates
 from ..interrupts import uninterrupted
 from ..models import DTYPES, set_gradient
 from ..offloaded import slots
-from ..run.runtime import RunError, TensorInfo, Trainer
-from ..torch_api.tensors import METADATA, cdata_of, foreach_zero_, make_subclass, storage_use_count, version_of
+from ..run.runtime import Trainer
+from ..run_error import RunError
+from ..state.keys import key_of
+from ..tensor_info import TensorInfo
 from ..torch_api.tracing import DisableTorchFunctionSubclass
-
-_GETTERS = ("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "grad", "grad_fn", "ndim",
-            "names", "is_cuda", "is_cpu", "is_meta", "is_sparse", "is_sparse_csr", "is_mkldnn", "is_quantized",
-            "is_nested", "is_xla", "is_xpu", "is_mps", "is_maia", "is_mtia", "is_vulkan", "is_ipu", "itemsize",
-            "nbytes", "retains_grad", "output_nr", *METADATA)
-_METHODS = ("size", "dim", "stride", "numel", "nelement", "element_size", "is_contiguous", "is_floating_point",
-            "is_complex", "is_signed", "is_inference", "get_device", "requires_grad_", "register_hook",
-            "retain_grad", "__len__", "register_post_accumulate_grad_hook", "dim_order", "storage_offset",
-            "ndimension", "is_shared")
-
-
-def _metadata() -> set[Any]:
-    """Functions of a tensor that do not touch its values; they leave it away."""
-    found = {getattr(torch.Tensor, name).__get__ for name in _GETTERS if hasattr(torch.Tensor, name)}
-    found |= {getattr(torch.Tensor, name) for name in _METHODS if hasattr(torch.Tensor, name)}
-    found |= {torch.Tensor.grad.__set__, torch.Tensor.requires_grad.__set__}
-    return found | {torch.numel, torch.is_floating_point, torch.is_complex, torch.is_tensor, torch.is_same_size}
-
-
-_METADATA = _metadata()
-_CLEARS = {torch.Tensor.zero_, foreach_zero_}
-
+from .lost_values import LostValues, StateLostError, Valueless
+from .slots import ClearedGradient, Constant, Gradient, OwnOfRanks, Slot, UnkeptGradient, leave_meta
 
 _OF_MODULES = ("param", "buffer", "constant")
-
-
-class StateLostError(RuntimeError):
-    """A step failed half-way on the ranks: what parameters and optimizer state are, nobody knows."""
-
-
-@dataclasses.dataclass(eq=False)
-class Slot:
-    """One tensor of the state: `info` is its place on the ranks, `tensor` its place in the model or optimizer."""
-
-    info: TensorInfo
-    tensor: torch.Tensor
-    owner: "LiveState"
-    is_here: bool = True
-    has_value: bool = True  # false of a tensor that was made for the ranks' value, or has no memory, until that is read
-    freed: int = 0  # bytes of memory that it has given back
-    is_kept: ClassVar[bool] = True  # the ranks have a value
-
-    def fetch(self) -> None:
-        """Brings the ranks' value here, if it is away."""
-        with self.owner.lock, uninterrupted():
-            if self.is_here:
-                return
-            self.owner.check()
-            self.owner.note_reader()
-            self.come_back()
-            self.download()
-            self.owner.here.append(self)
-
-    def bring(self) -> None:
-        """Makes the tensor one that is here, for a value that the caller has."""
-        self.has_value = True
-        if not self.is_here:
-            self.come_back()
-            self.owner.here.append(self)
-
-    def download(self) -> None:
-        tensor, self.has_value = self.tensor, True
-        with torch.no_grad():
-            trainer, key = self.owner.trainer, (self.info.state, self.info.name)
-            if not tensor.is_contiguous() or tensor.device.type != "cpu" and not trainer.copies_tensor(*key, tensor):
-                tensor.copy_(to_torch(trainer.read(*key), self.info.dtype))
-                return
-            if tensor.device.type == "cpu":
-                trainer.read(*key, out=to_numpy(tensor)[0])
-            else:
-                trainer.copy_tensor(*key, tensor)
-                torch.cuda.current_stream(tensor.device).synchronize()  # other streams and threads may use it next
-            if not tensor.is_inference():  # autograd must know that values saved for a backward are gone
-                torch.autograd.graph.increment_version(tensor)
-
-    def upload(self) -> None:
-        self.owner.trainer.write(self.info.state, self.info.name, self.tensor.detach())
-
-    def hold(self, tensor: torch.Tensor) -> None:
-        """Another tensor has the value from now on."""
-        self.tensor, self.has_value = tensor, True
-
-    def fits(self) -> bool:
-        """The tensor still has the shape and the dtype that the ranks know."""
-        return tuple(self.tensor.shape) == self.info.shape and DTYPES.get(self.tensor.dtype) == self.info.dtype
-
-    def go_away(self) -> None:
-        self.tensor.__class__ = away_class(type(self.tensor))
-        self.tensor._spmd_slot = self
-        self.is_here = False
-
-    def come_back(self) -> None:
-        """Gives the tensor its own class; its value is what it was when it went away, if it `has_value`."""
-        del self.tensor._spmd_slot
-        self.tensor.__class__ = type(self.tensor).__mro__[1]
-        self.is_here = True
-        if self.freed:
-            self.tensor.untyped_storage().resize_(self.freed)
-            self.freed = 0
-
-    def free(self) -> None:
-        """Gives the memory back of a tensor that is away, where nothing else has it. Gradients keep theirs: autograd adds
-        to them without asking."""
-        with DisableTorchFunctionSubclass():
-            if self.is_here or self.freed or self.info.state == "grad" or self.has_alias():
-                return
-            storage = self.tensor.untyped_storage()
-            is_shared = storage.device.type == "cpu" and storage.is_shared()  # true of all on GPUs
-            if not storage.nbytes() or not storage.resizable() or is_shared:
-                return
-            if not self.tensor.is_inference():  # a graph that has kept the value must not look there
-                torch.autograd.graph.increment_version(self.tensor)
-            self.freed, self.has_value = storage.nbytes(), False
-            storage.resize_(0)
-
-    def has_alias(self) -> bool:
-        """True when another tensor or array shares the memory."""
-        return _owners_of_memory(self.tensor) > _OWNERS_OF_OWN
-
-
-class Constant(Slot):
-    """A tensor that the step reads and belongs to no module: the ranks never write it."""
-
-    def download(self) -> None:
-        pass
-
-    def free(self) -> None:
-        pass
-
-    def has_alias(self) -> bool:
-        """Also true of memory that is another library's: an array's writes go by no tensor."""
-        return super().has_alias() or not self.tensor.untyped_storage().resizable()
-
-
-@dataclasses.dataclass(eq=False)
-class OwnOfRanks(Slot):
-    """A buffer of which each rank may have another value, as the local view leaves them. Reading gives rank 0's, which
-    must not become that of all ranks: only what was written since goes to them."""
-
-    read: torch.Tensor | None = None
-
-    def download(self) -> None:
-        super().download()
-        self.read = self.tensor.detach().clone()
-
-    def upload(self) -> None:
-        if self.read is None or not _has_same_bytes(self.tensor.detach(), self.read):
-            super().upload()
-            self.read = None
-
-    def hold(self, tensor: torch.Tensor) -> None:
-        super().hold(tensor)
-        self.read = None
-
-
-@dataclasses.dataclass(eq=False)
-class Gradient(Slot):
-    """A gradient that outlives calls of the step; see [Note: gradients over calls] in capture/optimizer/gradients.py."""
-
-    is_clear: bool = False  # there is none: the ranks have zeros
-
-
-class UnkeptGradient(Slot):
-    """A gradient that the step leaves behind and clears before it uses it: the ranks do not keep it."""
-
-    is_kept = False
-
-    def fetch(self) -> None:
-        raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the "
-                           "ranks\n  cure: spmd.compile(keep_grads=True), which keeps each rank's part of it; or return "
-                           "from the step what you want to know of it")
-
-
-class ClearedGradient(Slot):
-    """What was a parameter's gradient until the step cleared that."""
-
-    is_kept = False
-
-    def fetch(self) -> None:
-        raise RuntimeError(f"this was the gradient of parameter {self.info.name!r}, which a call of the step has cleared "
-                           "since, and the ranks do not keep it\n  cure: read p.grad before that call, or return from the "
-                           "step what you want to know of it")
-
-
-class Valueless:
-    """A tensor whose value is lost: nan, the least integer, or False, until it is written."""
-
-    def __init__(self, tensor: torch.Tensor):
-        self.tensor = tensor
-        with torch.no_grad():
-            tensor.fill_(self._mark)
-        self._version = -1 if tensor.is_inference() else version_of(tensor)
-
-    @property
-    def _mark(self) -> float | int | bool:
-        dtype = self.tensor.dtype
-        return float("nan") if dtype.is_floating_point else dtype is not torch.bool and torch.iinfo(dtype).min
-
-    def is_written(self) -> bool:
-        """It has another value; p.data.copy_() leaves no trace but that."""
-        tensor, mark = self.tensor.detach(), self._mark
-        return self._version not in (-1, version_of(tensor)) or \
-            not bool((tensor.isnan() if mark != mark else tensor == mark).all())
-
-
-def leave_meta(tensor: torch.Tensor) -> int:
-    """Makes a tensor of the meta device one of the CPU, the same object, without memory. Returns how many bytes it
-    would have."""
-    with DisableTorchFunctionSubclass(), torch.no_grad():
-        twin = torch.empty_strided(tensor.size(), tensor.stride(), dtype=tensor.dtype, device="cpu")
-        storage = twin.untyped_storage()
-        size = storage.nbytes()
-        storage.resize_(0)
-        twin = make_subclass(type(tensor), twin, tensor.requires_grad)
-        twin.__dict__.update(tensor.__dict__)
-        copy_hooks(tensor, twin)
-        torch.utils.swap_tensors(tensor, twin)
-        return size
 
 
 @dataclasses.dataclass
@@ -268,75 +53,115 @@ class Replaced:
     states: list[tuple[Slot, Any]]
 
 
-class LiveState:
-    """The tensors of a model and its optimizers that the ranks of `trainer` hold; see [Note: live state].
+@dataclasses.dataclass(frozen=True)
+class UsersObjects:
+    """The user's objects whose tensors are the state.
 
-    `held`: what the step reaches besides; `states`: those that the trainer has for the user, with which `view`.
-    `is_fresh`: the trainer has been loaded with the values that the tensors have.
+    Attributes:
+      held: what the step reaches besides model and optimizers.
     """
 
-    def __init__(self, model: torch.nn.Module, optimizers: Optimizers, held: Held, trainer: Trainer,
-                 lock: threading.RLock, states: OwnStates, view: str, is_fresh: bool = True):
-        self.optimizers, self.trainer, self.lock = optimizers, trainer, lock
+    model: torch.nn.Module
+    optimizers: Optimizers
+    held: Held
+
+
+@dataclasses.dataclass(frozen=True)
+class RanksState:
+    """The state on the ranks.
+
+    Attributes:
+      states: the optimizer states and gradients that the trainer has for the user.
+      has_own_buffers: each rank may have other values of a buffer, as with view="local".
+      is_fresh: the trainer has been loaded with the values that the tensors have.
+    """
+
+    trainer: Trainer
+    states: OwnStates
+    has_own_buffers: bool
+    is_fresh: bool = True
+
+
+class LiveState:
+    """The tensors of a model and its optimizers that ranks hold; see [Note: live state].
+
+    Attributes:
+      optimizers: the optimizers of the step.
+      trainer: holds the values.
+      lock: held while values move.
+      lost: why the state is lost; None: it is not.
+      lost_values: what a released state has left without values.
+      slots: all tensors.
+      here: the slots whose tensors have their values.
+      kept_gradients: gradients that the step clears and the ranks keep, with their parameters, whose `grad` they are not.
+      was_loaded: the last before_step() took other step counters, of a checkpoint.
+    """
+
+    def __init__(self, users: UsersObjects, ranks: RanksState, lock: threading.RLock):
+        self.optimizers, self.trainer, self.lock = users.optimizers, ranks.trainer, lock
         self.lost: str | None = None
-        self.without_value: dict[str, Valueless] = {}  # of a released state that was lost, by name
-        self.without_state: dict[str, torch.Tensor] = {}  # parameters whose optimizer state was lost, likewise
+        self.lost_values = LostValues()
+        self.slots: list[Slot] = []
+        self.kept_gradients: list[tuple[Slot, torch.Tensor]] = []
+        self.was_loaded = False
         self._resting: list[Slot] = []  # which went away at the last step
         self._thread, self._is_read_by_others = threading.get_ident(), False
-        everything = whole(model, held)
-        self.parameters = dict(everything.named_parameters(remove_duplicate=False))
-        tensors = self.parameters | dict(everything.named_buffers(remove_duplicate=False))
-        constants = {name: tensor for name, (_, tensor) in held.tensors.items()}
-        self.slots: list[Slot] = []
-        states_of: dict[int, tuple[dict[str, Slot], torch.Tensor]] = {}
-        self.kept_gradients: list[tuple[Slot, torch.Tensor]] = []  # which the step clears: no parameter has them as its own
+        everything = whole(users.model, users.held)
+        self._named = dict(everything.named_parameters(remove_duplicate=False))
+        tensors = self._named | dict(everything.named_buffers(remove_duplicate=False))
         self._gradients: list[tuple[Gradient, torch.Tensor]] = []
-        self._is_fresh = is_fresh  # what is here is what the ranks have
+        self._is_fresh = ranks.is_fresh  # what is here is what the ranks have
+        states_of: dict[int, tuple[dict[str, Slot], torch.Tensor]] = {}
         # A parameter has a place in its unit's states of all kinds, those of another optimizer too.
-        for info in trainer.tensors:
-            if info.state == "rng" or info.state not in _OF_MODULES and (info.state, info.name) not in states.names:
-                continue
+        for info in ranks.trainer.tensors:
             if info.state == "constant":
-                self.slots.append(Constant(info, constants[info.name], self))
-                continue
-            if info.state in ("param", "buffer"):
-                is_own = info.state == "buffer" and view == "local"
-                slot = (OwnOfRanks if is_own else Slot)(info, tensors[info.name], self)
-                if slot.tensor.is_meta:  # the ranks have its value
-                    slot.freed, slot.has_value = leave_meta(slot.tensor), False
-                    slot.go_away()
+                self.slots.append(Constant(info, users.held.tensors[info.name][1], self))
+            elif info.state in _OF_MODULES:
+                self.slots.append(self._slot_of_module(info, tensors[info.name], ranks))
+            elif info.state != "rng" and (info.state, info.name) in ranks.states.names:
+                slot, parameter = self._slot_of_optimizer(info, ranks), self._named[info.name]
                 self.slots.append(slot)
-                continue
-            parameter = self.parameters[info.name]
-            if info.state == "grad" and info.name in states.copied:
-                with DisableTorchFunctionSubclass():
-                    slot = Slot(info, torch.empty_like(parameter, requires_grad=False), self, has_value=False)
-                slot.go_away()
-                self.slots.append(slot)
-                self.kept_gradients.append((slot, parameter))
-                continue
-            tensor, is_made = self._state_tensor(info, parameter)
-            slot = Slot(info, tensor, self) if info.state != "grad" else Gradient(info, tensor, self, is_clear=is_made)
-            if is_made and info.state == "grad" and not is_fresh:
-                tensor.zero_()  # the ranks have an old one
-            elif is_made:  # the ranks have what it starts with
-                slot.has_value = False
-                slot.go_away()
-                slot.free()
-            self.slots.append(slot)
-            if info.state == "grad":
-                self._gradients.append((slot, parameter))
-            else:
-                states_of.setdefault(id(parameter), ({}, parameter))[0][info.state] = slot
+                if isinstance(slot, Gradient):
+                    self._gradients.append((slot, parameter))
+                elif info.state == "grad":
+                    self.kept_gradients.append((slot, parameter))
+                else:
+                    states_of.setdefault(id(parameter), ({}, parameter))[0][info.state] = slot
         self._states = list(states_of.values())  # of each parameter, by their names in the optimizer's
         self._unkept: dict[str, tuple[UnkeptGradient, torch.Tensor]] = {}
         self._by_name = {slot.info.name: slot for slot in self.slots
                          if slot.info.state in _OF_MODULES}
         self.here: list[Slot] = [slot for slot in self.slots if slot.is_here]
-        self.was_loaded = False  # the last before_step() took other step counters: a checkpoint's
         fetch_all = weakref.WeakMethod(self.fetch_all)  # the optimizer must not keep the ranks
-        self._hooks = optimizers.register_step_hooks(lambda *unused: (f := fetch_all()) and f())
-        self._hooks += keep_wide_states(optimizers)
+        self._hooks = users.optimizers.register_step_hooks(lambda *unused: (f := fetch_all()) and f())
+        self._hooks += keep_wide_states(users.optimizers)
+
+    def _slot_of_module(self, info: TensorInfo, tensor: torch.Tensor, ranks: RanksState) -> Slot:
+        """The slot of a parameter or buffer."""
+        is_own = info.state == "buffer" and ranks.has_own_buffers
+        slot = (OwnOfRanks if is_own else Slot)(info, tensor, self)
+        if slot.tensor.is_meta:  # the ranks have its value
+            slot.freed, slot.has_value = leave_meta(slot.tensor), False
+            slot.go_away()
+        return slot
+
+    def _slot_of_optimizer(self, info: TensorInfo, ranks: RanksState) -> Slot:
+        """The slot of an optimizer state, or of a gradient."""
+        parameter = self._named[info.name]
+        if info.state == "grad" and info.name in ranks.states.copied:
+            with DisableTorchFunctionSubclass():
+                slot = Slot(info, torch.empty_like(parameter, requires_grad=False), self, has_value=False)
+            slot.go_away()
+            return slot
+        tensor, is_made = self._state_tensor(info, parameter)
+        slot = Slot(info, tensor, self) if info.state != "grad" else Gradient(info, tensor, self, is_clear=is_made)
+        if is_made and info.state == "grad" and not ranks.is_fresh:
+            tensor.zero_()  # the ranks have an old one
+        elif is_made:  # the ranks have what it starts with
+            slot.has_value = False
+            slot.go_away()
+            slot.free()
+        return slot
 
     def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as
@@ -363,10 +188,10 @@ class LiveState:
     @property
     def names(self) -> dict[int, str]:
         """The names of parameters on the ranks, by the identity of the tensors."""
-        return {id(self.parameters[slot.info.name]): slot.info.name for slot in self.slots if slot.info.state == "param"}
+        return {id(self._named[slot.info.name]): slot.info.name for slot in self.slots if slot.info.state == "param"}
 
     def parameters(self, names: Iterable[str]) -> list[torch.Tensor]:
-        return [self.parameters[name] for name in names]
+        return [self._named[name] for name in names]
 
     def check(self) -> None:
         """Raises when the state is lost."""
@@ -431,10 +256,10 @@ class LiveState:
             found = [(slot, tensor) for slot, tensor in self._held_slots(held) if slot.tensor is not tensor]
         for slot, tensor in found:
             self._replace(slot, tensor)
-            self.parameters[slot.info.name] = tensor
+            self._named[slot.info.name] = tensor
         if found:
-            self._gradients = [(slot, self.parameters[slot.info.name]) for slot, _ in self._gradients]
-            self._unkept = {name: (slot, self.parameters[name]) for name, (slot, _) in self._unkept.items()}
+            self._gradients = [(slot, self._named[slot.info.name]) for slot, _ in self._gradients]
+            self._unkept = {name: (slot, self._named[name]) for name, (slot, _) in self._unkept.items()}
 
     def upload_constants(self) -> None:
         """What may have been written of the tensors that the ranks only read goes to them."""
@@ -521,7 +346,7 @@ class LiveState:
         self._go_away()
         with DisableTorchFunctionSubclass():
             for name in gradients.cleared:
-                self.parameters[name].grad = None
+                self._named[name].grad = None
         for slot, parameter in self._gradients:
             if slot.info.name in gradients.left:
                 self._attach(slot, parameter)
@@ -529,7 +354,7 @@ class LiveState:
                 self._clear(slot)
 
     def _make_unkept(self, name: str) -> tuple[UnkeptGradient, torch.Tensor]:
-        parameter = self.parameters[name]
+        parameter = self._named[name]
         with DisableTorchFunctionSubclass():
             tensor = torch.empty_like(parameter).detach()
         return UnkeptGradient(TensorInfo(name, "grad", "", ()), tensor, self), parameter
@@ -572,6 +397,30 @@ class LiveState:
                 slot.go_away()
                 self._resting.append(slot)
 
+    def gradients_of(self, names: set[str], keeps_grads: bool) -> list[Slot]:
+        """The gradients of the named parameters that outlive the step.
+
+        Args:
+          keeps_grads: the ranks keep gradients that the step clears (`kept_gradients`).
+
+        Raises:
+          RuntimeError: the ranks do not keep the gradient of a parameter, or a call of the step has cleared the gradient.
+        """
+        for slot, parameter in self._unkept.values():
+            if slot.info.name in names and parameter.grad is slot.tensor:
+                slot.fetch()  # raises
+        known = {slot.info.name for slot, _ in (*self._gradients, *self.kept_gradients)}
+        trained = set(map(id, self.optimizers.parameters))
+        cleared = [name for name in sorted(names - known) if id(self._named[name]) in trained]
+        if cleared and not keeps_grads:
+            raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  cure: "
+                               "spmd.compile(keep_grads=True), which keeps each rank's part of it")
+        cleared = [slot.info.name for slot, _ in self._gradients if slot.is_clear and slot.info.name in names]
+        if cleared:
+            raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later "
+                               "ones add\n  cure: look at gradients before that call, or return from it what you want to know of them")
+        return [slot for slot, _ in self._gradients if slot.info.name in names]
+
     def put_away(self, slots: Iterable[Slot]) -> None:
         """The ranks have the values of these, whatever the tensors hold."""
         for slot in slots:
@@ -597,7 +446,7 @@ class LiveState:
     def tensors(self) -> dict[str, torch.Tensor]:
         """Everything, by its name in a weights file; here."""
         self.fetch_all()
-        return {key_in_file(slot.info): slot.tensor for slot in self.slots}
+        return {key_of(slot.info): slot.tensor for slot in self.slots}
 
     def fetch_all(self) -> None:
         """Brings everything here."""
@@ -628,13 +477,13 @@ class LiveState:
             for name, slot in slots_of_it.items():
                 if not slot.has_value and state.get(name) is slot.tensor:
                     state.clear()
-                    self.without_state[slot.info.name] = parameter
+                    self.lost_values.states[slot.info.name] = parameter
         for slot, parameter in self._gradients:
             if not slot.has_value and parameter.grad is slot.tensor:
                 parameter.grad = None
         for slot in self.slots:
             if not slot.has_value and slot.info.state in _OF_MODULES:
-                self.without_value[slot.info.name] = Valueless(slot.tensor)
+                self.lost_values.tensors[slot.info.name] = Valueless(slot.tensor)
 
 
 def _kept(parameter: torch.Tensor) -> torch.Tensor | None:
@@ -642,58 +491,3 @@ def _kept(parameter: torch.Tensor) -> torch.Tensor | None:
     with DisableTorchFunctionSubclass():
         gradient = parameter.grad
     return None if any(not slot.is_kept for slot in slots((gradient,))) else gradient
-
-
-def _has_same_bytes(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Of tensors of one shape and dtype: not a number is itself, and -0 is not 0."""
-    return torch.equal(*(t.cpu().reshape(-1).view(torch.uint8) for t in (one, other)))
-
-
-def key_in_file(info: TensorInfo) -> str:
-    """The name of a tensor in weights files and checkpoints."""
-    if info.state in ("param", "buffer"):
-        return info.name
-    return f"{info.state}/{info.name}" if info.state in ("constant", "rng") else f"optimizer/{info.state}/{info.name}"
-
-
-def _owners_of_memory(tensor: torch.Tensor) -> int:
-    return storage_use_count(cdata_of(tensor.untyped_storage()))
-
-
-_OWNERS_OF_OWN = _owners_of_memory(torch.empty(1))
-
-
-def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-    if func in _METADATA:
-        with DisableTorchFunctionSubclass():
-            return func(*args, **(kwargs or {}))
-    for slot in slots((args, kwargs or {})):
-        if func in _CLEARS and isinstance(slot, UnkeptGradient):
-            slot.come_back()  # zero_grad(set_to_none=False)
-        else:
-            slot.fetch()
-    return func(*args, **(kwargs or {}))
-
-
-def _deepcopy(self: torch.Tensor, memo: dict) -> torch.Tensor:
-    for slot in slots((self,)):
-        slot.fetch()
-    return copy.deepcopy(self, memo)
-
-
-def _reduce_ex(self: torch.Tensor, protocol: int) -> Any:
-    for slot in slots((self,)):
-        slot.fetch()
-    return self.__reduce_ex__(protocol)
-
-
-_away_classes: dict[type, type] = {}
-
-
-def away_class(kind: type) -> type:
-    """The class that a tensor of class `kind` has while it is away."""
-    if kind not in _away_classes:
-        _away_classes[kind] = type(kind)(kind.__name__, (kind,), {
-            "__module__": kind.__module__, "__doc__": "A tensor whose value the ranks of a compiled step hold.",
-            "__torch_function__": classmethod(_torch_function), "__deepcopy__": _deepcopy, "__reduce_ex__": _reduce_ex})
-    return _away_classes[kind]

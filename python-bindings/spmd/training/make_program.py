@@ -1,4 +1,4 @@
-"""Making a program of a compiled step: capture, compilation, the ranks that run it and the values they begin with."""
+"""Making a program of a training: capture, compilation, the ranks that run it and the values they begin with."""
 from __future__ import annotations
 
 import contextlib
@@ -6,7 +6,7 @@ import dataclasses
 import socket
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -27,69 +27,66 @@ from ..native import OTHER_STATE
 from ..remarks import remark
 from ..run.runtime import Trainer
 from ..run_error import RunError
-from ..state.loading import name_list
 from .batch_sizes import BatchSizes, NewSizes, RankRows
 from .initialization import check_replaceable, initialize, meta_names
-from .live_state import LiveState, StateLostError
+from .live_state import RanksState
 from .programs import Need, Program, found_at_beginning, key_of, shapes_of
-
-if TYPE_CHECKING:
-    from .compiled_step import CompiledStep
+from .training_state import TrainingState
 
 
-def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need) -> Program:
+def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: Need) -> Program:
     """Captures and compiles what the call needs, and gives the ranks their state. `rows` is the call with the batch of
     this process."""
-    options = need.options
+    options = training.options
     if any(ends for _, ends in (taking.count for taking in call.takings)):  # the step may end by that
-        _capture(step, rows, _scheduled(step, options, call.optimizers), need.gradients)
-    if step.compiles >= step.max_compiles:
+        _capture(training, rows, _scheduled(training, need.options, call.optimizers), need.gradients)
+    if training.compiles >= training.max_compiles:
         raise RuntimeError(
-            f"{step.__name__} was compiled {step.compiles} times, which is max_compiles; what was new each time:\n"
-            + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in step._programs)
-            + f"\nnow: {step._current.what_is_new(call, need)}\n"
+            f"{training.name} was compiled {training.compiles} times, which is max_compiles; what was new each time:\n"
+            + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in training.programs)
+            + f"\nnow: {training.current.what_is_new(call, need)}\n"
             "  cure: say dynamic_batch=, the most rows that a batch has; pad batches to few shapes, drop the last batch of "
             "an epoch, pass numbers that change as "
             "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
-    why = "" if step._current is None else step._current.what_is_new(call, need)
-    agreement = step._agreement
-    together = agreement.processes.together
-    seed = agreement.processes.gather_objects(default_seed())[0]
-    full = call if agreement.processes.world == 1 else agreement.with_all_rows(rows)
+    why = "" if training.current is None else training.current.what_is_new(call, need)
+    processes = training.processes
+    seed = processes.gather_objects(default_seed())[0]
+    full = call if processes.world == 1 else training.agreement.with_all_rows(rows)
 
     def capture() -> tuple[StepPackage, torch.nn.Module, list[str], dict[str, Any] | None]:
-        captured = full if step.view == "global" else full.of_one_rank(step.ranks, step.batch_dims or {})
+        captured = full if training.view == "global" else full.of_one_rank(training.ranks, training.batch_dims)
         with seeded_with(seed):
-            package = _capture(step, captured, _scheduled(step, options, call.optimizers), need.gradients)
-        if step.view == "local" and step.ranks > 1:
+            package = _capture(training, captured, _scheduled(training, need.options, call.optimizers), need.gradients)
+        if training.view == "local" and training.ranks > 1:
             check_reads_nothing_left(package.held)
         everything = whole(call.model, package.held)
         check_replaceable(everything)
-        if agreement.processes.rank == 0:  # whose values all begin with
-            _check_values(step, everything, call.optimizers, package)
-        words = [f"--ranks={step.ranks}", *step._options, *step._units.words(everything)]
-        return package, everything, words, step._units.plan(everything, step.ranks, step._precision)
+        if processes.rank == 0:  # whose values all begin with
+            training.lost_values.check(everything, call.optimizers, training.checkpoints.resumed, training.name)
+            _check_on_cpu(package)
+        units = options.compile.units
+        words = [f"--ranks={training.ranks}", *options.compile.words, *units.words(everything)]
+        return package, everything, words, units.plan(everything, training.ranks, options.call.precision)
 
-    package, everything, words, plan = together(capture)
+    package, everything, words, plan = processes.together(capture)
     if why:
-        remark(f"{step.__name__} is compiled again: {why}")
-    artifact, package, sizes = _compile_for_sizes(step, full, need, package, words, plan)
+        remark(f"{training.name} is compiled again: {why}")
+    artifact, package, sizes = _compile_for_sizes(training, full, need, package, words, plan)
     if sizes is None:
-        artifact = _compile_once(step, package, words, plan)
-    if step._live is not None:
-        step._live.upload_constants()  # a program with other values of them could not share the state
-    missing = set(agreement.processes.gather_objects(meta_names(everything))[0])
-    trainer, home, states = _load(step, artifact, package, missing)
+        artifact = _compile_once(training, package, words, plan)
+    if training.live is not None:
+        training.live.upload_constants()  # a program with other values of them could not share the state
+    missing = set(processes.gather_objects(meta_names(everything))[0])
+    trainer, home, states = _load(training, artifact, package, missing)
     if missing:
-        known = step._checkpoints.source.tensors if step._checkpoints.source is not None else ()
+        known = training.checkpoints.resumed
         initialize(everything, {names[0] for _, _, names in tensor_names(everything).values() if names[0] in missing
-                                and not any(name in known for name in names)}, step._init, seed, trainer.write)
-    if step._live is None:
-        step._live = LiveState(call.model, call.optimizers, package.held, trainer, step._lock, states,
-                               step.view)
-    step.compiles += 1
+                                and not any(name in known for name in names)}, options.run.init, seed, trainer.write)
+    if training.live is None:
+        training.hand_over(call, package.held, RanksState(trainer, states, training.view == "local"))
+    training.compiles += 1
     hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
-    baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(options)]
+    baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(need.options)]
     is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
     values = found_at_beginning(call, package, package.held, is_read)
     program = Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
@@ -98,50 +95,31 @@ def make_program(step: CompiledStep, call: StepCall, rows: StepCall, need: Need)
     return program
 
 
-def _check_values(step: CompiledStep, model: torch.nn.Module, optimizers: Optimizers, package: StepPackage) -> None:
-    """Training begins with the values of parameters and buffers; those on the meta device are made (initialization.py).
-
-    Raises:
-      StateLostError: a value was lost, and nobody has loaded one.
-      ValueError: optimizer state, or a tensor that belongs to no module, is on the meta device.
-    """
-    own = {id(tensor) for _, tensor, _ in tensor_names(model).values()}
-    resumed = step._checkpoints.source.tensors if step._checkpoints.source is not None else {}
-    lost = [name for name, value in step._valueless.items()
-            if name not in resumed and id(value.tensor) in own and not value.is_written()]
-    if lost:
-        raise StateLostError(f"{name_list(lost)} lost their values when a step failed on the ranks, and have got no "
-                             "others since\n  cure: load_checkpoint(), or load_state_dict() of model and optimizer")
-    anew = [name for name, parameter in step._stateless.items()
-            if not optimizers.state_of(parameter) and not any(key.startswith("optimizer/") for key in resumed)]
-    if anew:
-        remark(f"{step.__name__}: the optimizer's state of {name_list(anew)} was lost when a step failed on the ranks, "
-               "and begins anew")
-    step._valueless, step._stateless = {}, {}
+def _check_on_cpu(package: StepPackage) -> None:
+    """Raises for values on the meta device that nothing makes (initialization.py makes parameters and buffers)."""
     for name, tensor in package.weights.items():
         if tensor.is_meta and name.startswith(("optimizer/", "constant/")):
             raise ValueError(f"{name!r} is on the meta device, and has no value to begin with\n  cure: make it on the CPU; "
                              "only parameters and buffers are initialized here")
 
 
-def _compile_once(step: CompiledStep, package: StepPackage, words: list[str], plan: dict[str, Any] | None) -> Path:
+def _compile_once(training: TrainingState, package: StepPackage, words: list[str], plan: dict[str, Any] | None) -> Path:
     """The artifact. The first of several processes compiles it, and the others find it in the cache; where they have
     another one, the first that has that compiles, too."""
-    processes = step._agreement.processes
+    processes, passes = training.processes, training.options.compile.overrides.all_passes()
     if processes.world == 1:
-        return compile_package(package, words, plan, passes=step._overrides.all_passes())
-    step._agreement.compare("what was captured", [package.digest()[:16], words, plan])
+        return compile_package(package, words, plan, passes=passes)
+    training.agreement.compare("what was captured", [package.digest()[:16], words, plan])
     caches = processes.gather_objects((socket.gethostname(), str(cache_folder())))
     turn = 0 if processes.rank == 0 else 1 if caches.index(caches[processes.rank]) == processes.rank else 2
     artifact = None
     for now in range(3):
-        artifact = processes.together(lambda: compile_package(package, words, plan, processes.rank == 0,
-                                                                      step._overrides.all_passes())
+        artifact = processes.together(lambda: compile_package(package, words, plan, processes.rank == 0, passes)
                                       if turn == now else artifact)
     return artifact
 
 
-def _compile_for_sizes(step: CompiledStep, call: StepCall, need: Need, captured: StepPackage, words: list[str],
+def _compile_for_sizes(training: TrainingState, call: StepCall, need: Need, captured: StepPackage, words: list[str],
                        plan: dict[str, Any] | None) -> tuple[Path | None, StepPackage, NewSizes | None]:
     """An artifact for batches of several sizes, its package and the sizes; of a step that has one program for each, what
     was `captured`.
@@ -150,121 +128,122 @@ def _compile_for_sizes(step: CompiledStep, call: StepCall, need: Need, captured:
       CaptureError, CompileError: there is no such program, and the user has asked for one.
     """
     nothing = None, captured, None
-    if step._dynamic is None or need.key in step._other_steps:
+    if training.dynamic is None or need.key in training.single_sizes:
         return nothing
-    dims = step.batch_dims or {}
+    dims = training.batch_dims
     try:
-        world, gives_rows = step._agreement.processes.world, step._run_options["batch"] == "rows"
-        if world > 1 and gives_rows and step.view == "global":
+        world, gives_rows = training.processes.world, training.trainer_options["batch"] == "rows"
+        if world > 1 and gives_rows and training.view == "global":
             raise CaptureError("each of several processes has rows of its own, and those that fill a batch up stand behind the "
                                "rows of all\n  cure: batch=\"global\", where every process passes the whole batch; or "
                                "view=\"local\", where each rank's rows are filled up; or leave dynamic_batch out")
-        rows, ranks = count_rows(call, dims), _rank_rows(step)
-        size = step._dynamic.size_for(rows)
+        rows, ranks = count_rows(call, dims), _rank_rows(training)
+        size = training.dynamic.size_for(rows)
         if size is None:
             return nothing
         each = ranks.each(size)
-        scheduled = _scheduled(step, need.options, call.optimizers)
+        scheduled = _scheduled(training, need.options, call.optimizers)
         with seeded_with(default_seed()):
-            package, sized = step._agreement.processes.together(lambda: capture_sizes(
-                lambda one: _capture(step, one, scheduled, need.gradients), ranks.captured(call), each, dims))
+            package, sized = training.processes.together(lambda: capture_sizes(
+                lambda one: _capture(training, one, scheduled, need.gradients), ranks.captured(call), each, dims))
         here = ranks.parts if world == 1 or not gives_rows else ranks.parts // world
         sizes = BatchSizes(package, sized, ranks, RankRows(here, dims))
-        artifact = _compile_once(step, package, words, plan)
+        artifact = _compile_once(training, package, words, plan)
     except OtherStep as error:
-        _refuse_sizes(step, error)
-        step._other_steps.append(need.key)
+        _refuse_sizes(training, error)
+        training.single_sizes.append(need.key)
         return nothing
     except (CaptureError, CompileError) as error:
-        _refuse_sizes(step, error)
-        step._dynamic = None
+        _refuse_sizes(training, error)
+        training.dynamic = None
         return nothing
     key = key_of(ranks.padded(call, each))
     return artifact, package, NewSizes(sizes, key, ranks.each(rows), captured)
 
 
-def _rank_rows(step: CompiledStep) -> RankRows:
-    return RankRows(step.ranks if step.view == "local" else 1, step.batch_dims or {})
+def _rank_rows(training: TrainingState) -> RankRows:
+    return RankRows(training.ranks if training.view == "local" else 1, training.batch_dims)
 
 
-def _refuse_sizes(step: CompiledStep, error: Exception) -> None:
-    if not step._dynamic.falls_back:
+def _refuse_sizes(training: TrainingState, error: Exception) -> None:
+    if not training.dynamic.falls_back:
         raise error
-    remark(f"{step.__name__} is compiled for each batch size by itself: {error}")
+    remark(f"{training.name} is compiled for each batch size by itself: {error}")
 
 
-def served_too(step: CompiledStep, call: StepCall, need: Need) -> Program | None:
+def served_too(training: TrainingState, call: StepCall, need: Need) -> Program | None:
     """The program for several batch sizes that serves this one, too, once it has been captured; None if none does."""
-    if step._dynamic is None or need.key in step._other_steps or all(p.sizes is None for p in step._programs):
+    if training.dynamic is None or need.key in training.single_sizes or all(p.sizes is None for p in training.programs):
         return None
-    dims = step.batch_dims or {}
-    ranks = _rank_rows(step)
+    dims = training.batch_dims
+    ranks = _rank_rows(training)
     try:
         rows = count_rows(call, dims)
-        size = step._dynamic.size_for(rows)
+        size = training.dynamic.size_for(rows)
         key = None if size is None else key_of(ranks.padded(call, ranks.each(size)))
         own = ranks.captured(call).traced_each()
     except CaptureError:  # which another program is compiled for, or refused
         return None
-    program = next((p for p in step._programs if p.sizes is not None and p.key == key and p.takes_all_but_rows(need)), None)
+    program = next((p for p in training.programs if p.sizes is not None and p.key == key and p.takes_all_but_rows(need)), None)
     if program is None:
         return None
     scheduled = [name for name, _ in program.hyper if name != "lr"]
     with seeded_with(default_seed()):
-        captured = _capture(step, own, scheduled, need.gradients)
+        captured = _capture(training, own, scheduled, need.gradients)
     if why := program.sizes.sized.why_not(captured, ranks.each(rows)):
-        _refuse_sizes(step, OtherStep(rows, why))
-        step._other_steps.append(need.key)
+        _refuse_sizes(training, OtherStep(rows, why))
+        training.single_sizes.append(need.key)
         return None
     program.sizes.add(need.key, ranks.each(rows), captured, [info.shape for info in program.trainer.outputs])
     return program
 
 
-def _scheduled(step: CompiledStep, options: list[dict[str, str]], optimizers: Optimizers) -> list[str]:
+def _scheduled(training: TrainingState, options: list[dict[str, str]], optimizers: Optimizers) -> list[str]:
     """The options that are inputs of the next program: those of earlier ones, what OneCycleLR and CyclicLR say they
     move, and every number that is not what it was in the last program."""
     groups = optimizers.param_groups
-    names = [name for p in step._programs for name, _ in p.hyper if name != "lr"]
+    names = [name for p in training.programs for name, _ in p.hyper if name != "lr"]
     names += [name for group in groups for name in cycled_options(group)]
-    names += [name for given, own, group in zip(options, step._current.options if step._current else (), groups)
+    names += [name for given, own, group in zip(options, training.current.options if training.current else (), groups)
               for name, value in own.items()
               if given.get(name) not in (None, value) and name != "params" and can_be_input(read_option(group, name))]
     return list(dict.fromkeys(names))
 
 
-def _capture(step: CompiledStep, call: StepCall, scheduled: list[str], gradients: frozenset[int]) -> StepPackage:
+def _capture(training: TrainingState, call: StepCall, scheduled: list[str], gradients: frozenset[int]) -> StepPackage:
     """Options that cannot be inputs are constants of the program."""
     _check_frozen(call.model, gradients)
-    options = CaptureOptions(step.batch_dims or {}, step._keep_grads, gradients=gradients)
-    with one_device() if step.view == "global" else contextlib.nullcontext():
+    options = CaptureOptions(training.batch_dims, training.options.call.keep_grads, gradients=gradients)
+    with one_device() if training.view == "global" else contextlib.nullcontext():
         if scheduled:
             try:
                 return capture_call(call, dataclasses.replace(options, scheduled=tuple(scheduled)))
             except CaptureError as error:
-                remark(f"{step.__name__}: {', '.join(scheduled)} are constants of the program: {error}")
+                remark(f"{training.name}: {', '.join(scheduled)} are constants of the program: {error}")
         return capture_call(call, options)
 
 
-def _load(step: CompiledStep, artifact: Path, package: StepPackage, missing: set[str]) -> tuple[Trainer, Trainer, OwnStates]:
+def _load(training: TrainingState, artifact: Path, package: StepPackage,
+          missing: set[str]) -> tuple[Trainer, Trainer, OwnStates]:
     """A trainer, the one whose state it trains, and which states that has: those of an earlier program where both hold
     the same tensors. What is `missing` among the weights is written to it next."""
     weights, states = package.weights, OwnStates.of(package)
     with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
         constants, everything = Path(folder) / "constants.safetensors", Path(folder) / "weights.safetensors"
-        homes = {p.home: p.states for p in step._programs if p.states.serve(states)}
+        homes = {p.home: p.states for p in training.programs if p.states.serve(states)}
         if homes:
             save_tensors({n: t for n, t in weights.items() if n.startswith("constant/")}, constants)
         for home, its_states in homes.items():
             try:
-                return Trainer(artifact, weights=constants, shares=home, **step._run_options), home, its_states
+                return Trainer(artifact, weights=constants, shares=home, **training.trainer_options), home, its_states
             except RunError as error:
                 if error.code != OTHER_STATE:
                     raise
-        processes = step._agreement.processes
+        processes = training.processes
         if processes.rank == 0:  # whose values all begin with
             save_tensors({n: t for n, t in weights.items() if not t.is_meta}, everything)
         everything = processes.share_file(everything, Path(folder)) if processes.world > 1 else everything
-        trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **step._run_options)
+        trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **training.trainer_options)
         return trainer, trainer, states
 
 

@@ -20,6 +20,8 @@ from ..capture.world.host_state import NUMBERS
 from ..capture.world.leaked_values import Table, leave, note_values
 from ..capture.world.settings import put
 from ..capture.write.package import OwnStates
+from ..compiler import plan_of, report_of
+from ..planning import Plan, read_plan
 from ..run.runtime import Trainer
 from ..torch_api.modules import GLOBAL_HOOKS, buffers_of, children_of, module_hooks_of, parameters_of, tensor_hooks_of
 from ..torch_api.tracing import DisableTorchFunctionSubclass, pytree
@@ -66,6 +68,11 @@ class Program:
         numbers = {name: id(parameter) for name, parameter in own if name in taken}
         self.taken = frozenset(numbers.values())  # of parameters, whose gradients may be there at a call,
         self.needed = frozenset(numbers[name] for name in needed)  # and must
+
+    @property
+    def plan(self) -> Plan:
+        """Memory of a rank by class and at the peak, collectives by unit; what package.plan() gives ahead of time."""
+        return read_plan(plan_of(self.artifact), report_of(self.artifact))
 
     def serves(self, need: Need) -> bool:
         """True for a call that the program computes."""

@@ -9,8 +9,7 @@ from ..arrays import to_torch
 from ..capture.optimizer.optimizers import Optimizers
 from ..remarks import remark
 from ..run.runtime import Trainer
-from ..state.checkpoint import Checkpoint
-from ..state.state_file import Revised, StateFile
+from ..state.source import Source
 from .programs import Program
 
 
@@ -32,7 +31,7 @@ def step_counts(optimizers: Optimizers) -> list[int]:
     return [int(state["step"]) for _, state in optimizers.states if "step" in state]
 
 
-def drawn_of(source: Checkpoint | StateFile | Revised) -> dict[str, torch.Tensor]:
+def drawn_of(source: Source) -> dict[str, torch.Tensor]:
     """What a checkpoint has of them."""
     return {key[4:]: source.read_torch(key) for key in source.tensors if key.startswith("rng/")}
 

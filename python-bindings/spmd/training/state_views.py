@@ -3,36 +3,36 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any, Iterable, Iterator
+from typing import Any, Iterable, Iterator
 
 import torch
 
 from ..arrays import to_numpy, to_torch
 from ..models import set_gradient
+from ..run.processes import Processes
 from ..run.runtime import Shard
-from .live_state import LiveState, Slot, UnkeptGradient, key_in_file
-
-if TYPE_CHECKING:
-    from .compiled_step import CompiledStep
+from ..state.keys import key_of
+from .slots import Slot
+from .training_state import TrainingState
 
 KINDS = ("full", "sharded")
 
 
-def select(step: CompiledStep, units: Any, recurse: bool) -> list[str]:
+def select(training: TrainingState, units: Any, recurse: bool) -> list[str]:
     """The names of the parameters in modules, given by name or themselves; not `recurse`: in the units that these are,
     without the units inside of them.
 
     Raises:
       ValueError: there is no module of the name; it is no unit.
     """
-    live, model = step._live, step._current.call.model
+    live, model = training.live, training.current.call.model
     names = [slot.info.name for slot in live.slots if slot.info.state == "param"]
     modules = dict(model.named_modules())
     paths = [""] if units is None else [_path(unit, modules) for unit in
                                         (units if isinstance(units, (list, tuple, set)) else [units])]
     if recurse:
         return [name for name in names if any(_is_in(name, path) for path in paths)]
-    known = {module for unit in step.plan.units for module in unit.modules}
+    known = {module for unit in training.current.plan.units for module in unit.modules}
     for path in paths:
         if path not in known:
             raise ValueError(f"recurse=False takes what a shard unit has, and {path or 'the whole model'!r} is none; units: "
@@ -57,15 +57,15 @@ def _is_in(name: str, path: str) -> bool:
 
 
 @contextlib.contextmanager
-def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_only: bool, with_grads: bool) -> Iterator[None]:
+def unshard(training: TrainingState, names: Iterable[str], writeback: bool, rank0_only: bool, with_grads: bool) -> Iterator[None]:
     """See CompiledStep.unshard_params."""
-    live, processes = step._live, step._agreement.processes
+    live, processes = training.live, training.processes
     chosen, has_them = set(names), processes.rank == 0 or not rank0_only
     slots = [slot for slot in live.slots if slot.info.state == "param" and slot.info.name in chosen]
     lent = [(slot, parameter) for slot, parameter in live.kept_gradients if with_grads and slot.info.name in chosen]
     if with_grads:
-        slots += _gradients(live, chosen, step._keep_grads) + [slot for slot, _ in lent]
-    with step._lock:
+        slots += live.gradients_of(chosen, training.options.call.keep_grads) + [slot for slot, _ in lent]
+    with training.lock:
         live.before_save()  # what was written before is no part of it
         for slot in slots:
             if has_them:
@@ -77,7 +77,7 @@ def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_onl
     try:
         yield
     finally:
-        with step._lock:
+        with training.lock:
             for slot, parameter in lent:
                 if parameter.grad is slot.tensor:
                     parameter.grad = None
@@ -89,24 +89,7 @@ def unshard(step: CompiledStep, names: Iterable[str], writeback: bool, rank0_onl
             live.put_away(slots)
 
 
-def _gradients(live: LiveState, names: set[str], keeps: bool) -> list[Slot]:
-    for slot, parameter in live._unkept.values():
-        if slot.info.name in names and parameter.grad is slot.tensor:
-            UnkeptGradient.fetch(slot)  # raises
-    known = {slot.info.name for slot, _ in (*live._gradients, *live.kept_gradients)}
-    trained = set(map(id, live.optimizers.parameters))
-    cleared = [name for name in sorted(names - known) if id(live.parameters[name]) in trained]
-    if cleared and not keeps:
-        raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  cure: "
-                           "spmd.compile(keep_grads=True), which keeps each rank's part of it")
-    cleared = [slot.info.name for slot, _ in live._gradients if slot.is_clear and slot.info.name in names]
-    if cleared:
-        raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later "
-                           "ones add\n  cure: look at gradients before that call, or return from it what you want to know of them")
-    return [slot for slot, _ in live._gradients if slot.info.name in names]
-
-
-def _share(slots: list[Slot], processes: Any) -> None:
+def _share(slots: list[Slot], processes: Processes) -> None:
     """Gives all processes the values that the first has."""
     for slot in slots:
         slot.bring()
@@ -119,18 +102,18 @@ def _share(slots: list[Slot], processes: Any) -> None:
             processes.share_array(to_numpy(slot.tensor.detach())[0])
 
 
-def state_dict(step: CompiledStep, kind: str, rank0_only: bool) -> dict[str, Any]:
+def state_dict(training: TrainingState, kind: str, rank0_only: bool) -> dict[str, Any]:
     """See CompiledStep.state_dict."""
     if kind not in KINDS:
         raise ValueError(f"kind is {kind!r}; allowed: {', '.join(KINDS)}")
-    live, processes = step._live, step._agreement.processes
-    with step._lock:
+    live, processes = training.live, training.processes
+    with training.lock:
         live.before_save()
         if kind == "sharded":
-            count = step.ranks // processes.world
+            count = training.ranks // processes.world
             found: dict[str, list[Shard]] = {}
             for rank in range(processes.rank * count, (processes.rank + 1) * count):
-                for key, shard in local_shards(step, rank).items():
+                for key, shard in local_shards(training, rank).items():
                     found.setdefault(key, []).append(shard)
             return found
         if rank0_only and processes.rank and live.trainer.reads_alone:
@@ -141,15 +124,15 @@ def state_dict(step: CompiledStep, kind: str, rank0_only: bool) -> dict[str, Any
                 continue
             value = to_torch(live.trainer.read(info.state, info.name), info.dtype)
             if not rank0_only or processes.rank == 0:
-                values |= {key_in_file(dataclasses.replace(info, name=name)): value for name in (info.name, *info.aliases)}
+                values |= {key_of(dataclasses.replace(info, name=name)): value for name in (info.name, *info.aliases)}
         return values
 
 
-def local_shards(step: CompiledStep, rank: int | None) -> dict[str, Shard]:
+def local_shards(training: TrainingState, rank: int | None) -> dict[str, Shard]:
     """See CompiledStep.local_shards."""
-    live, processes = step._live, step._agreement.processes
-    with step._lock:
+    live, processes = training.live, training.processes
+    with training.lock:
         live.before_save()
-        shards = live.trainer.local_shards(processes.rank * (step.ranks // processes.world) if rank is None else rank)
-        return {key_in_file(shard.tensor): dataclasses.replace(shard, values=to_torch(shard.values, shard.tensor.dtype))
+        shards = live.trainer.local_shards(processes.rank * (training.ranks // processes.world) if rank is None else rank)
+        return {key_of(shard.tensor): dataclasses.replace(shard, values=to_torch(shard.values, shard.tensor.dtype))
                 for shard in shards}
