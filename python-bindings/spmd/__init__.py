@@ -11,20 +11,36 @@ from .torch_versions import REQUIREMENT
 
 __version__ = "0.1.0"
 
-_LAZY = {"capture": ".capture", "checkpoint": ".state.checkpoint", "CaptureError": ".capture.errors", "StepPackage": ".capture.write.package",
-         "register_decomposition": ".capture.ops.custom_ops", "register_kernel": ".capture.ops.custom_ops", "anchor": ".capture.ops.anchors", "compile": ".training.compiled", "CompiledStep": ".training.compiled", "DataParallel": ".compat.parallel_mode", "NonFiniteError": ".training.compiled",
-         "CompileError": ".compiler",
-         "Remark": ".remarks", "Override": ".compat.overrides", "PassError": ".passes", "Program": ".program", "CompilerWarning": ".remarks", "StateLostError": ".training.lost_values",
-         "MemoryBudgetError": ".planning",
-         "shard_units": ".units", "fully_shard": ".units", "enable_wrap": ".units", "wrap": ".units",
-         "load": ".run.runtime", "Trainer": ".run.runtime", "RunError": ".run.runtime", "Shard": ".run.runtime", "ToolError": ".tools"}
+_NAMES = {  # by the module that has them, which is imported when one of them is used
+    ".capture": ("capture",),
+    ".capture.errors": ("CaptureError",),
+    ".capture.ops.anchors": ("anchor",),
+    ".capture.ops.custom_ops": ("register_decomposition", "register_kernel"),
+    ".capture.write.package": ("StepPackage",),
+    ".compat.overrides": ("Override",),
+    ".compat.parallel_mode": ("DataParallel",),
+    ".compiler": ("CompileError",),
+    ".passes": ("PassError",),
+    ".planning": ("MemoryBudgetError",),
+    ".program": ("Program",),
+    ".remarks": ("Remark", "CompilerWarning"),
+    ".run.artifact_info": ("Shard",),
+    ".run.runtime": ("load", "Trainer"),
+    ".run_error": ("RunError",),
+    ".state.checkpoint": ("checkpoint",),
+    ".tools": ("ToolError",),
+    ".training.compiled": ("compile", "CompiledStep", "NonFiniteError"),
+    ".training.lost_values": ("StateLostError",),
+    ".units": ("shard_units", "fully_shard", "enable_wrap", "wrap"),
+}
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in _MODULES:
         raise AttributeError(f"module 'spmd' has no attribute {name!r}")
     try:
-        module = importlib.import_module(_LAZY[name], __name__)
+        module = importlib.import_module(_MODULES[name], __name__)
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -35,4 +51,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(["__version__", *_LAZY])
+    return sorted(["__version__", *_MODULES])

@@ -5,7 +5,6 @@ import atexit
 import collections
 import contextlib
 import ctypes
-import dataclasses
 import functools
 import itertools
 import json
@@ -27,46 +26,12 @@ from ..state.checkpoint import Checkpoint, is_safetensors, to_safetensors
 from ..tensor_info import TensorInfo
 from ..tools import find_runtime
 from . import devices
+from .artifact_info import ArtifactInfo, Command, Shard
 from .processes import UNFINISHED, Launch
-
+from .result_tree import rebuild
 
 SAVE_MODES = ("wait", "beside")
 _STEPS_AHEAD = 8  # of the device: kSteps of lib/Runtime/Cuda/StepRing.h
-
-
-@dataclasses.dataclass(frozen=True)
-class Shard:
-    """What a rank has of a tensor: the elements from `first` on, of the tensor as one row; bf16 as uint16."""
-
-    rank: int
-    tensor: TensorInfo
-    first: int
-    values: Any  # of local_shards() of a compiled step a torch tensor
-
-
-@dataclasses.dataclass(frozen=True)
-class Collective:
-    """A collective of one step; `bytes` each rank sends (of a reduce-scatter: receives)."""
-
-    op: str
-    communicator: str
-    unit: str
-    location: str
-    bytes: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Command:
-    """A command of the plan in the latest step: `bytes` it moves when it touches every operand once, `flops` of a
-    matrix product, and the seconds it took."""
-
-    op: str
-    kernel: str
-    location: str
-    stream: int
-    bytes: int
-    flops: float
-    seconds: float
 
 
 class Trainer:
@@ -133,11 +98,11 @@ class Trainer:
         self.cpu: str = self._library.spmd_cpu(self._handle).decode()
         self.warnings = [self._library.spmd_warning(self._handle, index).decode()
                          for index in range(self._library.spmd_num_warnings(self._handle))]
-        self.inputs = self._infos("input", "spmd_input")
-        self.outputs = self._infos("output", "spmd_output")
-        self.tensors = self._infos("tensor", "spmd_tensor_at")
+        artifact_info = ArtifactInfo(self._library, self._handle, self._call)
+        self.inputs, self.outputs = artifact_info.inputs(), artifact_info.outputs()
+        self.tensors = artifact_info.tensors()
         self._by_name = {(i.state, name): i for i in self.tensors for name in (i.name, *i.aliases)}
-        self.collectives = self._collectives()
+        self.collectives = artifact_info.collectives()
         self.result_tree: str = self._library.spmd_result_tree(self._handle).decode()
 
     def run(self, batch: Sequence[Any]) -> list[np.ndarray]:
@@ -345,18 +310,11 @@ class Trainer:
             convert = lambda array, dtype: to_torch(array, dtype).to(device or "cpu")
         else:
             outputs = self.results()
-        return _rebuild(json.loads(self.result_tree), outputs, convert) if self.result_tree else outputs
+        return rebuild(json.loads(self.result_tree), outputs, convert) if self.result_tree else outputs
 
     def commands(self, rank: int = 0) -> list[Command]:
         """The commands of the plan, with the time each took on `rank` in the latest step (0 without `profile`)."""
-        commands = []
-        for index in range(self._library.spmd_num_commands(self._open())):
-            info = native.CommandInfo(ctypes.sizeof(native.CommandInfo))
-            self._call("spmd_command", self._open(), rank, index, info)
-            seconds = (info.end_nanoseconds - info.begin_nanoseconds) * 1e-9
-            texts = (getattr(info, field).decode() for field in ("op", "kernel", "location"))
-            commands.append(Command(*texts, info.stream, info.bytes, info.flops, seconds))
-        return commands
+        return ArtifactInfo(self._library, self._open(), self._call).commands(rank)
 
     def set_hyper(self, name: str, group: int, value: float) -> None:
         """Sets a hyper-parameter ("lr") of a param group for the following steps."""
@@ -499,27 +457,6 @@ class Trainer:
             raise
         return array
 
-    def _infos(self, what: str, function: str) -> list[TensorInfo]:
-        infos = []
-        for index in range(getattr(self._library, f"spmd_num_{what}s")(self._handle)):
-            info = native.TensorInfo(ctypes.sizeof(native.TensorInfo))
-            self._call(function, self._handle, index, info)
-            aliases = tuple(self._library.spmd_tensor_alias(self._handle, index, n).decode()
-                            for n in range(info.num_aliases)) if what == "tensor" else ()
-            saved = what != "tensor" or bool(self._library.spmd_tensor_is_saved(self._handle, index))
-            infos.append(TensorInfo(info.name.decode(), info.state.decode(), DTYPES[info.dtype],
-                                    tuple(info.shape[d] for d in range(info.rank)), aliases, saved))
-        return infos
-
-    def _collectives(self) -> list[Collective]:
-        collectives = []
-        for index in range(self._library.spmd_num_collectives(self._handle)):
-            info = native.CollectiveInfo(ctypes.sizeof(native.CollectiveInfo))
-            self._call("spmd_collective", self._handle, index, info)
-            texts = (getattr(info, field).decode() for field in ("op", "communicator", "unit", "location"))
-            collectives.append(Collective(*texts, info.bytes))
-        return collectives
-
 
 def load(artifact: str | os.PathLike, **options: Any) -> Trainer:
     """The artifact as a Trainer, with its options. `weights` may be torch.save's, too: its parameters and buffers. What a
@@ -560,19 +497,3 @@ def _close_all() -> None:
 def _call_if_alive(method: weakref.WeakMethod) -> None:
     if (function := method()) is not None:
         function()
-
-
-def _rebuild(tree: Any, outputs: list[Any], convert: Callable[[np.ndarray, str], Any]) -> Any:
-    """The step's return value, from its result_tree (docs/step-format.md)."""
-    (kind, value), = tree.items()
-    if kind == "output":
-        return outputs[value]
-    if kind == "item":
-        return outputs[value].item()
-    if kind == "empty":
-        return convert(np.empty(value["shape"], NUMPY[value["dtype"]]), value["dtype"])
-    if kind == "dict":
-        return {key: _rebuild(part, outputs, convert) for key, part in value}
-    if kind in ("list", "tuple"):
-        return (list if kind == "list" else tuple)(_rebuild(part, outputs, convert) for part in value)
-    return value  # constant
