@@ -1,10 +1,13 @@
-"""check_layers.py ROOT DOCUMENT: the includes and imports below ROOT against the tables of "Layers" in DOCUMENT.
+"""check_layers.py [--print] ROOT DOCUMENT: the includes and imports below ROOT against the tables of "Layers" in DOCUMENT.
 
 A row of the first table is a folder and the folders whose headers it may include, beside its own; a folder of
 include/spmd and its namesake in lib are one. The first row is the base, and says which files belong to it, wherever
-they lie. A row of the second table is a module of Python, or a package, or some of them together, and what it may
-import. A row may name rows above it only, so that nothing goes round in a circle, and each arrow in it must be there,
-so that rows do not outlive what they allow. Modules of one row must be free of circles, too.
+they lie. A row of the second table is a module of Python, a package, a room inside a package (capture.ops), or some of
+them together, and what it may import. A module belongs to the row with the longest matching prefix. A row may name rows
+above it only, so that nothing goes round in a circle, and each arrow in it must be there, so that rows do not outlive
+what they allow. Modules of one row must be free of circles, too. Imports below TYPE_CHECKING count.
+
+--print: prints the second table as the imports require it, with the rows of DOCUMENT in topological order.
 """
 from __future__ import annotations
 
@@ -57,10 +60,15 @@ def included(root: Path, base: set[str]) -> dict[tuple[str, str], str]:
     return arrows
 
 
-def imported(root: Path) -> dict[tuple[str, str], str]:
-    """Each arrow from module to module of the package spmd, and the line that makes it. Types need no import at run."""
+def modules_below(root: Path) -> dict[str, Path]:
+    """The files of the package spmd by the names of their modules: "capture.trace", "units.__init__"."""
     package = root / "python-bindings/spmd"
-    modules = {".".join(f.relative_to(package).with_suffix("").parts): f for f in sorted(package.rglob("*.py"))}
+    return {".".join(f.relative_to(package).with_suffix("").parts): f for f in sorted(package.rglob("*.py"))}
+
+
+def imported(root: Path) -> dict[tuple[str, str], str]:
+    """Each arrow from module to module of the package spmd, and the line that makes it."""
+    modules = modules_below(root)
     arrows: dict[tuple[str, str], str] = {}
 
     def module_of(name: str) -> str | None:
@@ -68,8 +76,6 @@ def imported(root: Path) -> dict[tuple[str, str], str]:
 
     def visit(node: ast.AST, here: str, inside: list[str]) -> None:
         for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
-                continue
             targets: list[str] = []
             if isinstance(child, ast.ImportFrom) and child.level:
                 base = inside[:len(inside) - (child.level - 1)]
@@ -81,6 +87,9 @@ def imported(root: Path) -> dict[tuple[str, str], str]:
                 name = child.module.partition(".")[2]
                 targets = [t if module_of(t) else name or "__init__"
                            for t in (".".join(filter(None, [name, alias.name])) for alias in child.names)]
+            elif isinstance(child, ast.Import):
+                targets = [alias.name.partition(".")[2] or "__init__" for alias in child.names
+                           if alias.name.split(".")[0] == "spmd"]
             for target in targets:
                 there = module_of(target)
                 if there and there != here:
@@ -157,24 +166,72 @@ def compare(arrows: dict[tuple[str, str], str], table: dict[str, list[str]]) -> 
     return problems
 
 
-def main(root: Path, document: Path) -> int:
+def row_of_module(name: str, rows: dict[str, str]) -> str:
+    """The row of a module: that of its longest prefix; its package where no row has one. `rows`: by the names in them."""
+    parts = name.split(".")
+    prefixes = [".".join(parts[:count]) for count in range(len(parts), 0, -1)]
+    return next((rows[prefix] for prefix in prefixes if prefix in rows), parts[0])
+
+
+def among_rows(imports: dict[tuple[str, str], str], table: dict[str, list[str]]) -> dict[tuple[str, str], str]:
+    """Each arrow from row to row, and the first line that makes it."""
+    rows = {name: row for row in table for name in row.split(", ")}
+    arrows: dict[tuple[str, str], str] = {}
+    for (here, there), line in imports.items():
+        pair = row_of_module(here, rows), row_of_module(there, rows)
+        if pair[0] != pair[1]:
+            arrows.setdefault(pair, line)
+    return arrows
+
+
+def in_order(arrows: dict[tuple[str, str], str], rows: list[str]) -> list[str]:
+    """The rows, each below those that it needs unless they need each other; otherwise they keep their order."""
+    order: list[str] = []
+    seen: set[str] = set()
+
+    def visit(row: str) -> None:
+        if row not in seen:
+            seen.add(row)
+            for other in rows:
+                if (row, other) in arrows:
+                    visit(other)
+            order.append(row)
+
+    for row in rows:
+        visit(row)
+    return order
+
+
+def print_table(root: Path, imports: dict[tuple[str, str], str], table: dict[str, list[str]]) -> None:
+    """Prints the rows as the document has them, with a row for each module that is in none."""
+    rows = {name: row for row in table for name in row.split(", ")}
+    present = {row_of_module(name, rows) for name in modules_below(root)}
+    arrows = among_rows(imports, table)
+    order = in_order(arrows, [row for row in dict.fromkeys([*table, *sorted(present)]) if row in present])
+    quoted = lambda names: ", ".join(f"`{name}`" for row in names for name in row.split(", "))  # noqa: E731
+    for row in order:
+        needed = sorted({there for here, there in arrows if here == row}, key=order.index)
+        print(f"| {quoted([row])} | {quoted(row.split(', ')[0] for row in needed) or '–'} |")
+
+
+def main(root: Path, document: Path, prints: bool) -> int:
     folders, modules = tables(document.read_text())
+    imports = imported(root)
+    if prints:
+        print_table(root, imports, modules)
+        return 0
+    packages = among_rows(imports, modules)
     base = set(folders.get("base", []))
     folders["base"] = []
-    imports = imported(root)
-    packages: dict[tuple[str, str], str] = {}
-    row_of = {name: row for row in modules for name in row.split(", ")}
-    for (here, there), line in imports.items():
-        pair = tuple(row_of.get(name.split(".")[0], name.split(".")[0]) for name in (here, there))
-        if pair[0] != pair[1]:
-            packages.setdefault(pair, line)
     includes = included(root, base)
     problems = compare(includes, folders) + compare(packages, modules)
-    if circle := find_circle(imports):
-        problems.append("modules import each other: " + " -> ".join(circle))
+    for what, arrows in (("modules", imports), ("rows", packages)):
+        if circle := find_circle(arrows):
+            problems.append(f"{what} import each other: " + " -> ".join(circle))
     print(*problems, f"{len(includes)} arrows among folders, {len(imports)} among modules", sep="\n")
     return bool(problems)
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]).resolve(), Path(sys.argv[2])))
+    words = [word for word in sys.argv[1:] if word != "--print"]
+    sys.exit(main(Path(words[0]).resolve(), Path(words[1]), "--print" in sys.argv))
