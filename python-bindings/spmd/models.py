@@ -14,8 +14,9 @@ DTYPES = {getattr(torch, dtype.torch): dtype.name for dtype in TABLE}
 
 
 def class_name(cls: type) -> str:
-    """The fully qualified name; a class of the running script is named after the script's file."""
-    module = cls.__module__
+    """The fully qualified name; a class of the running script is named after the script's file. A class of this package may say in
+    `step_module` the module that step.json names, so that moving a file changes no step."""
+    module = vars(cls).get("step_module", cls.__module__)
     if module == "__main__":
         file = getattr(sys.modules["__main__"], "__file__", None)
         module = os.path.splitext(os.path.basename(file))[0] if file else module

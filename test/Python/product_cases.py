@@ -12,7 +12,7 @@ from torch.utils.checkpoint import checkpoint
 
 import spmd
 from spmd.capture import capture_call
-from spmd.capture.call import CaptureOptions, StepCall
+from spmd.capture.call import CallOptions, CaptureOptions, StepCall
 from spmd.precision import Precision
 
 WIDTH, TOKENS, ROWS, LENGTH = 12, 13, 6, 5
@@ -149,7 +149,7 @@ def capture(precision: str, program: str, checkpointed: bool) -> spmd.StepPackag
     function, arguments, has_gradients = PROGRAMS[program]
     x = torch.randint(TOKENS, (ROWS, LENGTH))
     policy = Precision.of(precision if "=" in precision else None, "precision")
-    call = StepCall(function, (model, optimizer, x, x, *arguments), {}, precision=policy)
+    call = StepCall(function, (model, optimizer, x, x, *arguments), {}, CallOptions(policy))
     return capture_call(call, CaptureOptions(gradients=frozenset(id(p) for p in model.parameters() if has_gradients)))
 
 

@@ -17,7 +17,7 @@ from ..models import tensor_names
 from ..offloaded import fetch
 from ..precision import Precision
 from ..torch_versions import why_not
-from .call import CaptureOptions, StepCall
+from .call import CallOptions, CaptureOptions, StepCall
 from .errors import CaptureError, error_at
 from .model.wrapped import check_not_wrapped
 from .observe.quick import quickly
@@ -99,7 +99,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     if isinstance(train_step, CompiledFunction):
         batch_dims = train_step.batch_dims if batch_dims is None else batch_dims
         train_step = train_step.train_step
-    call = StepCall(train_step, args, kwargs, precision=Precision.of(precision, "precision"))
+    call = StepCall(train_step, args, kwargs, CallOptions(Precision.of(precision, "precision")))
 
     options = CaptureOptions(batch_dims or {}, keep_grads, tuple(zero_gradient), name, tuple(scheduled_options))
 

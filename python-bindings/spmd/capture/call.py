@@ -37,6 +37,17 @@ class CaptureOptions:
     gradients: frozenset[int] = frozenset()
 
 
+@dataclasses.dataclass(frozen=True)
+class CallOptions:
+    """What holds for all calls of a step. `precision`: the precision in which the model computes where its own code says nothing else.
+    `writes_batch`: the caller sees what the step writes into tensors of the batch. `asks_batch`: the caller has the whole batch, so
+    that each call can compute what the step's Python reads of it."""
+
+    precision: Precision | None = None
+    writes_batch: bool = False
+    asks_batch: bool = False
+
+
 class StepCall:
     """One call of a training step.
 
@@ -47,20 +58,16 @@ class StepCall:
 
     `last` is an earlier call of the step: what that has found outside of the arguments is read where it was. Iterators
     among the arguments give nothing until taking() says how much (iterators.py); `left` is what was taken too much of which.
-    `precision`: in which the model computes, where its own code says nothing else.
     """
 
-    def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any],
-                 last: StepCall | None = None, precision: Precision | None = None, writes_batch: bool = False,
-                 asks_batch: bool = False, left: Sequence[tuple[Any, list[Any]]] = ()):
+    def __init__(self, train_step: Callable, args: Sequence[Any], kwargs: dict[str, Any], options: CallOptions = CallOptions(),
+                 last: StepCall | None = None, left: Sequence[tuple[Any, list[Any]]] = ()):
         while isinstance(train_step, functools.partial):
             train_step, args, kwargs = train_step.func, (*train_step.args, *args), {**train_step.keywords, **kwargs}
         args, kwargs = _as_modules(args, kwargs)
         (args, kwargs), self.takings = find_takings((args, kwargs), left)
-        self.train_step, self.args, self.kwargs, self.precision = train_step, args, kwargs, precision
-        self.asks_batch = asks_batch  # each call can compute what the step's Python asks of the batch
+        self.train_step, self.args, self.kwargs, self.options = train_step, args, kwargs, options
         self.may_repeat = True  # iterations of a loop may be in the graph once
-        self.writes_batch = writes_batch  # what the step changes in batch tensors, their owner wants to see
         self.signature = _signature_of(train_step)
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -94,9 +101,13 @@ class StepCall:
         for taking, (count, ends) in zip(self.takings, counts, strict=True):
             taking.take(count, ends)
         args, kwargs = with_taken((self.args, self.kwargs))
-        call = StepCall(self.train_step, args, kwargs, self, self.precision, self.writes_batch, self.asks_batch)
+        call = StepCall(self.train_step, args, kwargs, self.options, self)
         call.takings, call.without_taken, call.may_repeat = self.takings, self.without_taken, self.may_repeat
         return call
+
+    @property
+    def precision(self) -> Precision | None:
+        return self.options.precision
 
     def _find_optimizers(self, paths: list[Any], last: StepCall | None) -> list[Part]:
         given = _arguments(paths, torch.optim.Optimizer)

@@ -168,7 +168,7 @@ class TraceSession:
         """Makes what follows the step's functions and operators. The order of handlers is observe/dispatch_mode.py's."""
         fakes, call = self.fakes, self.call
         reached, modules = self.environment.reached.tensors, list(named_modules(call.model, fakes.whole))
-        roots = self._known_roots() if call.asks_batch else {}
+        roots = self._known_roots() if call.options.asks_batch else {}
         self.foreign = ForeignTensors(fakes.foreign, reached, self.environment.excluded)
         self.known, self.asked = KnownValues(roots, reached), Asked(call.batch)
         self.recorder, self.last = OpRecorder(modules, fakes.parameters()), LastOperator()
@@ -271,7 +271,7 @@ class TraceSession:
 
     def _outputs(self, returned: Any, batch: list[torch.Tensor], versions: list[int]) -> list[Any]:
         """The graph's outputs; what they are in the step is in `results` then."""
-        fakes, writes_batch = self.fakes, self.call.writes_batch
+        fakes, writes_batch = self.fakes, self.call.options.writes_batch
         result = wrap(returned)
         leaves = pytree.tree_leaves(result)
         refuse_rows(leaves)

@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 import torch
 
 from ..capture import StepPackage
-from ..capture.call import StepCall, name_of, takes
+from ..capture.call import CallOptions, StepCall, name_of, takes
 from ..capture.world.closure_objects import CompiledFunction, Opaque
 from ..capture.world.iterators import OtherTaken, put_aside
 from ..compiler import report_of
@@ -90,9 +90,9 @@ class CompiledStep(CompiledFunction):
             def make_call() -> StepCall:
                 nonlocal first
                 if first is None:
-                    first = StepCall(self.train_step, args, kwargs, training.current and training.current.call,
-                                     training.options.call.precision, writes_batch=True,
-                                     asks_batch=training.has_whole_batch, left=training.unused_values)
+                    options = CallOptions(training.options.call.precision, writes_batch=True, asks_batch=training.has_whole_batch)
+                    first = StepCall(self.train_step, args, kwargs, options, training.current and training.current.call,
+                                     training.unused_values)
                 call = first
                 if first.takings:
                     call = first.taking(counts or counts_taken(first, [training.current, *training.programs]))

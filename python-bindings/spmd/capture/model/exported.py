@@ -32,6 +32,8 @@ _ASSERTIONS = {"_assert_tensor_metadata", "_assert_scalar", "_assert_async", "_f
 class ExportedPart(torch.nn.Module):
     """The stand-in of a module: called with what is to run in it."""
 
+    step_module = "spmd.capture.exported"
+
     def forward(self, run: Callable[[], Any]) -> Any:
         return run()
 
@@ -41,6 +43,8 @@ class ExportedModule(ExportedPart):
 
     `inputs` are the names of its inputs in order, `examples` the values of the export (None when the file has none).
     """
+
+    step_module = "spmd.capture.exported"
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self.program.run(self, args, kwargs)

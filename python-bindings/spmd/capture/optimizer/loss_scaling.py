@@ -38,6 +38,8 @@ _CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
 class ScalerState(torch.nn.Module):
     """A scaler's tensors as buffers `scale` (f32) and `growth_tracker` (i32), and what is constant in a program."""
 
+    step_module = "spmd.capture.loss_scaling"
+
     def __init__(self, scaler: GradScaler) -> None:
         super().__init__()
         self._scaler = weakref.ref(scaler)
