@@ -1,7 +1,7 @@
 //===- StepPackage.cpp - Reading step.json --------------------------------===//
 
 #include "StepPackage.h"
-#include "Repeats.h"
+#include "../Iterations/Repeats.h"
 #include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Hash.h"
 
