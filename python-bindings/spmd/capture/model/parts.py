@@ -18,9 +18,9 @@ from typing import Any, Callable, Iterator, NamedTuple
 import torch
 
 from ..errors import CaptureError
-from ..world.code_names import has_users_class, is_users_file
 from ..world.host_state import entry_path
 from ..world.read_paths import Item, read_paths
+from ..world.user_code import has_users_class, is_users_file
 
 _DEPTH = 4  # of lists, dicts and objects in each other
 _ENTRIES = 10_000  # of one

@@ -24,13 +24,13 @@ import torch
 from ...torch_api.modules import children_of
 from ...torch_api.tensors import version_of
 from ..ops import custom_ops
-from .code_names import has_users_class, is_users_class, is_users_file
 from .grown_lists import KINDS, Grown
 from .held import Held, named_modules, whole
 from .host_state import NUMBERS, host_state
 from .leaked_values import Left, Table, form_of_tree, is_left, is_left_tree
 from .read_paths import Item, read_paths
 from .settings import UNSET, Setting, is_flag
+from .user_code import has_users_class, is_users_class, is_users_file
 
 _NOTHING = object()
 _CONTAINERS = (dict, list, tuple, collections.deque, collections.UserDict, collections.UserList, collections.ChainMap,

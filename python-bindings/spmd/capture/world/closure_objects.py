@@ -18,9 +18,9 @@ import torch
 
 from ...torch_api.modules import TABLES, TENSOR_TABLES
 from ..optimizer.loss_scaling import scaler_there, state_of_scaler
-from .code_names import global_names, is_users_file
 from .function_caches import CachedFunction
 from .host_state import NUMBERS, entry_path
+from .user_code import global_names, is_users_file
 
 
 class Opaque:

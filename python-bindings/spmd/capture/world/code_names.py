@@ -3,22 +3,17 @@ it leads to."""
 from __future__ import annotations
 
 import contextlib
-import dis
 import functools
 import inspect
-import os
-import sysconfig
 import types
 from typing import Any, Callable, Iterable, Iterator
 
 import torch
 
 from ...torch_api.modules import GLOBAL_HOOKS, MODULE_HOOKS, tensor_hooks_of
-from ..errors import is_user_file
 from ..optimizer.optimizers import Optimizers
 from .host_state import NUMBERS
-
-_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+from .user_code import global_names, has_users_class, is_users_class, is_users_function
 
 
 def used_names(function: Callable) -> dict[str, Any]:
@@ -42,50 +37,11 @@ def used_names(function: Callable) -> dict[str, Any]:
     return names
 
 
-@functools.lru_cache(maxsize=65536)
-def global_names(code: types.CodeType) -> tuple[str, ...]:
-    """The globals that code reads or writes, functions defined in it included. Not `co_names`, which has the names of
-    attributes, too: optimizer.step() does not read a global `step`."""
-    names = [i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL")]
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            names += global_names(inner)
-    return tuple(dict.fromkeys(names))
-
-
 def closure_numbers(function: Callable) -> tuple[Any, ...]:
     """Equal for two calls of a step between which no number that its code refers to has changed: a graph holds them as
     constants."""
     return tuple((name, type(value), value) for name, value in sorted(used_names(function).items())
                  if isinstance(value, NUMBERS))
-
-
-def is_users_file(path: str) -> bool:
-    """Defined neither in PyTorch nor in an installed library, Python's own included."""
-    return is_user_file(path) and "site-packages" not in path and not path.startswith(_STDLIB)
-
-
-def is_users_function(value: Any) -> bool:
-    """A function or method that is defined in the user's code."""
-    code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
-    return isinstance(code, types.CodeType) and is_users_file(code.co_filename)
-
-
-@functools.lru_cache(maxsize=4096)
-def is_users_class(cls: type) -> bool:
-    """A class that is defined in the user's code."""
-    try:
-        file = inspect.getsourcefile(cls) or "<"
-    except (TypeError, OSError):  # a class made at run time, or built in
-        return False
-    return is_users_file(file)
-
-
-def has_users_class(value: Any) -> bool:
-    """An instance of a class that is defined neither in PyTorch nor in an installed library."""
-    if not hasattr(value, "__dict__") and not hasattr(type(value), "__slots__"):
-        return False
-    return is_users_class(type(value))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -14,9 +14,9 @@ from typing import Any, Iterator, NamedTuple
 
 from ...torch_api.tracing import pytree
 from ..errors import Frame
-from .code_names import has_users_class
 from .host_state import Roots, held_lists
 from .leaked_values import TRACED, holds_traced, note_values
+from .user_code import has_users_class
 
 KINDS = (list, collections.deque)
 

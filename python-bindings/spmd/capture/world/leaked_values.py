@@ -18,9 +18,10 @@ import torch
 from ...torch_api.tracing import FakeTensor, pytree
 from ..errors import CaptureError, Frame
 from ..values.lazy_rows import Rows
-from .code_names import has_users_class, names_in_class
+from .code_names import names_in_class
 from .held import Held
 from .host_state import NUMBERS, entry_path, tables
+from .user_code import has_users_class
 
 TRACED = (FakeTensor, Rows, torch.SymFloat, torch.SymInt, torch.SymBool)
 Blank = Callable[[torch.Tensor], torch.Tensor]

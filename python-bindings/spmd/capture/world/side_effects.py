@@ -27,12 +27,13 @@ from ..model.fakes import FakeStep
 from ..observe import patches
 from ..ops import custom_ops
 from ..optimizer.optimizers import Optimizers
-from .code_names import Names, has_users_class, is_users_file, users_hooks
+from .code_names import Names, users_hooks
 from .grown_lists import KINDS, Grown, WatchedLists
 from .held import named_modules
 from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, entry_path, generator_states, host_state, may_stay
 from .leaked_values import TRACED, Left, Table, WatchedTables
 from .seeds import SeededGenerators
+from .user_code import has_users_class, is_users_file
 
 
 def _is_watched(value: Any) -> bool:
