@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
 from typing import Any, Callable, Container, Iterable, Iterator
 
 import torch
@@ -19,7 +18,8 @@ from ...models import DTYPES
 from ...torch_api.modules import HOOKS, buffers_of, children_of, parameters_of, set_children
 from ...torch_api.tracing import DisableTorchFunctionSubclass
 from ..errors import CaptureError
-from .closure_objects import Place, Reached
+from .closure_objects import Reached
+from .paths import Place, identifier
 
 
 @dataclasses.dataclass
@@ -129,7 +129,7 @@ def _why_not(module: torch.nn.Module, inside: set[int]) -> tuple[str, str] | Non
 
 def _name(path: str, taken: set[str]) -> str:
     """A name for what was reached at `path`: "teacher" for self.teacher, "teachers_0" for teachers[0]."""
-    plain = re.sub(r"\W+", "_", path.removeprefix("self.")).strip("_") or "held"
+    plain = identifier(path)
     name, number = plain, 2
     while name in taken:
         name, number = f"{plain}_{number}", number + 1
