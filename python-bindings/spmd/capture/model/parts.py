@@ -18,12 +18,12 @@ from typing import Any, Callable, Iterator, NamedTuple
 import torch
 
 from ..errors import CaptureError
-from ..world.host_state import entry_path
+from ..world.paths import attribute_path, entry_path
 from ..world.read_paths import Item, read_paths
 from ..world.user_code import has_users_class, is_users_file
+from ..world.walk import ATTRIBUTE, ENTRY, MODEL_AND_OPTIMIZERS, NOTHING, OPAQUE, Edge, Node, Visitor, walk
 
-_DEPTH = 4  # of lists, dicts and objects in each other
-_ENTRIES = 10_000  # of one
+_PARTS = (torch.nn.Module, torch.optim.Optimizer)
 
 
 class Part(NamedTuple):
@@ -122,18 +122,20 @@ def _along(start: Part, steps: list[Any], todo: list[tuple[Any, Any, str]]) -> I
     path, get = start.path, start.get
     for index in range(len(steps) + 1):
         value = Part(path, get, None).now()
-        if isinstance(value, (torch.nn.Module, torch.optim.Optimizer)):
+        if isinstance(value, _PARTS):
             yield Part(path, get, value)
             if isinstance(value, torch.optim.Optimizer):
                 return
         if isinstance(value, types.FunctionType) and is_users_file(value.__code__.co_filename):
             todo.append((value, None, path))
         if index == len(steps):
-            yield from _inside(path, get, value, _DEPTH)
+            inside = _PartsInside()
+            walk([Node.root(path, value, get)], inside)
+            yield from (Part(node.path, node.get, node.value) for node in sorted(inside.found, key=lambda node: node.order))
             return
         step = steps[index]
         if isinstance(step, Item):
-            path, get = f"{path}[{step.key!r}]", functools.partial(_entry, get, step.key)
+            path, get = entry_path(path, step.key), functools.partial(_entry, get, step.key)
             continue
         attribute = inspect.getattr_static(type(value), step, None)
         method = attribute.fget if isinstance(attribute, property) else attribute
@@ -141,28 +143,26 @@ def _along(start: Part, steps: list[Any], todo: list[tuple[Any, Any, str]]) -> I
             if is_users_file(method.__code__.co_filename):
                 todo.append((method, value, path))
             return
-        path, get = f"{path}.{step}", functools.partial(_attribute, get, step)
+        path, get = attribute_path(path, step), functools.partial(_attribute, get, step)
 
 
-def _inside(path: str, get: Callable[[], Any], value: Any, depth: int) -> Iterator[Part]:
-    """Of lists, tuples, dicts, and of objects of the user's classes other than modules."""
-    if depth == 0 or isinstance(value, (torch.nn.Module, torch.optim.Optimizer, torch.Tensor, types.ModuleType, type)):
-        return
-    if isinstance(value, (list, tuple)):
-        entries = [(f"{path}[{i}]", functools.partial(_entry, get, i), v) for i, v in enumerate(value[:_ENTRIES])]
-    elif isinstance(value, dict):
-        entries = [(entry_path(path, k, n), functools.partial(_entry, get, k), v)
-                   for n, (k, v) in enumerate(list(value.items())[:_ENTRIES])]
-    elif has_users_class(value) and not callable(value):
-        entries = [(f"{path}.{k}", functools.partial(_attribute, get, k), v)
-                   for k, v in getattr(value, "__dict__", {}).items()]
-    else:
-        return
-    for where, read, entry in entries:
-        if isinstance(entry, (torch.nn.Module, torch.optim.Optimizer)):
-            yield Part(where, read, entry)
-        else:
-            yield from _inside(where, read, entry, depth - 1)
+class _PartsInside(Visitor):
+    """Modules and optimizers in lists, tuples, dicts, and objects of the user's classes, but not in other modules."""
+
+    limits = MODEL_AND_OPTIMIZERS
+
+    def __init__(self) -> None:
+        self.found: list[Node] = []
+
+    def visit(self, node: Node) -> frozenset[Edge]:
+        value = node.value
+        if isinstance(value, OPAQUE):
+            if isinstance(value, _PARTS) and node.owner is not None:
+                self.found.append(node)
+            return NOTHING
+        if isinstance(value, (list, tuple, dict)):
+            return ENTRY
+        return ATTRIBUTE if has_users_class(value) and not callable(value) else NOTHING
 
 
 def _same(value: Any) -> Any:

@@ -11,6 +11,7 @@ from torch.utils.hooks import RemovableHandle
 
 from ...torch_api.optimizers import GLOBAL_STEP_HOOKS, HOOK_PREFIX, is_initialized, step_hooks_of
 from ..errors import CaptureError
+from ..world.walk import ATTRIBUTE, ENTRY, HELD_OPTIMIZERS, NOTHING, Edge, Node, Visitor, walk
 
 _OWN_HOOKS: set[int] = set()  # by their numbers, which no other hook ever has
 
@@ -140,23 +141,35 @@ def _sort(optimizer: torch.optim.Optimizer, parts: list[torch.optim.Optimizer], 
         return set()
     seen.add(id(optimizer))
     known = len(parts)
-    below = [_sort(inner, parts, holders, seen) for inner in _held(vars(optimizer), _DEPTH)]
+    below = [_sort(inner, parts, holders, seen) for inner in _held_by(optimizer)]
     inner = {id(p) for part in parts[known:] for group in part.param_groups for p in group["params"]}.union(*below)
     own = {id(p) for group in optimizer.param_groups for p in group["params"]} if inner else set()
     (holders if own and own <= inner else parts).append(optimizer)
     return own | inner
 
 
-_DEPTH = 2  # a list of optimizers in an attribute, or a dict of lists of them
+def _held_by(optimizer: torch.optim.Optimizer) -> list[torch.optim.Optimizer]:
+    """The optimizers in its attributes, and in lists and dicts of them, in order."""
+    held = _HeldOptimizers()
+    walk([Node.root(type(optimizer).__qualname__, optimizer)], held)
+    return [node.value for node in sorted(held.found, key=lambda node: node.order)]
+
+
+class _HeldOptimizers(Visitor):
+    limits = HELD_OPTIMIZERS
+
+    def __init__(self) -> None:
+        self.found: list[Node] = []
+
+    def visit(self, node: Node) -> frozenset[Edge]:
+        if node.owner is None:
+            return ATTRIBUTE
+        if node.edge is Edge.ATTRIBUTE and (node.key in _OWN or node.key.startswith(HOOK_PREFIX)):
+            return NOTHING
+        if isinstance(node.value, torch.optim.Optimizer):
+            self.found.append(node)
+            return NOTHING
+        return ENTRY if isinstance(node.value, (list, tuple, dict)) else NOTHING
+
+
 _OWN = ("param_groups", "state", "defaults")  # of torch.optim.Optimizer, with what begins with _optimizer_
-
-
-def _held(entries: dict[Any, Any], depth: int) -> Iterator[torch.optim.Optimizer]:
-    """The optimizers in attributes, and in lists and dicts of them."""
-    for name, value in entries.items():
-        if depth == _DEPTH and (name in _OWN or name.startswith(HOOK_PREFIX)):
-            continue
-        if isinstance(value, torch.optim.Optimizer):
-            yield value
-        elif depth and isinstance(value, (list, tuple, dict)):
-            yield from _held(value if isinstance(value, dict) else dict(enumerate(value)), depth - 1)
