@@ -5,17 +5,15 @@ import collections.abc
 import copy
 import dataclasses
 import functools
-import inspect
 import types
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 
 from ...torch_api.tracing import pytree
 from ..errors import CaptureError
 from ..world.leaked_values import TRACED
-
-_DEPTH = 4  # of containers and objects in each other
+from ..world.walk import ATTRIBUTES, ENTRIES, NOTHING, RETURNED_VALUES, Edge, Node, Visitor, walk
 
 
 @dataclasses.dataclass
@@ -71,33 +69,55 @@ def _wrap_leaf(leaf: Any) -> Any:
             raise CaptureError(f"the step returns a {type(leaf).__qualname__}, and what it computed is in its "
                                f"attribute {held[0]!r}, which nobody can know\n  cure: return a tuple, a dict or a "
                                "dataclass")
-    if not isinstance(leaf, TRACED) and (path := next(_traced_in(leaf, "", _DEPTH), None)) is not None:
+    if not isinstance(leaf, TRACED) and (path := _first_traced_in(leaf)) is not None:
         raise CaptureError(f"the step returns a {type(leaf).__qualname__}, and what it computed is in its {path}, which nobody can "
                            "know\n  cure: return a tuple, a dict or a dataclass")
     return leaf
 
 
-def _traced_in(value: Any, path: str, depth: int) -> Iterator[str]:
-    """Where an object that is no node of a pytree has traced values; what it reaches of the model is none of it."""
-    if isinstance(value, TRACED):
-        yield path
-        return
-    if depth == 0 or isinstance(value, (torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)):
-        return
-    if isinstance(value, dict):
-        parts = [(f"entry {key!r}", part) for key, part in value.items()]
-    elif isinstance(value, (list, tuple, set, frozenset, collections.abc.MappingView)):
-        parts = [(f"entry {number}", part) for number, part in enumerate(value)]
-    elif isinstance(value, functools.partial):
-        parts = [(f"argument {key!r}", part) for key, part in (*enumerate(value.args), *value.keywords.items())]
-    elif isinstance(value, types.FunctionType):
-        parts = [(f"variable {name!r}", part) for name, part in inspect.getclosurevars(value).nonlocals.items()]
-    else:
-        slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ()) if isinstance(name, str)]
-        parts = [(f"attribute {name!r}", getattr(value, name)) for name in slots if name.isidentifier() and hasattr(value, name)]
-        parts += [(f"attribute {name!r}", part) for name, part in getattr(value, "__dict__", {}).items()]
-    for name, part in parts:
-        yield from _traced_in(part, path or name, depth - 1)
+class _TracedInside(Visitor):
+    """Finds traced values in an object that is no node of a pytree, but not in what it reaches of the model."""
+
+    limits = RETURNED_VALUES
+
+    def __init__(self) -> None:
+        self.found: list[Node] = []
+
+    def visit(self, node: Node) -> frozenset[Edge]:
+        value = node.value
+        if isinstance(value, TRACED):
+            self.found.append(node)
+            return NOTHING
+        if isinstance(value, (torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)) or _is_function_of_partial(node):
+            return NOTHING
+        return next((edges for kinds, edges in _EDGES if isinstance(value, kinds)), ATTRIBUTES)
+
+
+_EDGES = [((dict, list, tuple, set, frozenset), ENTRIES),
+          (collections.abc.MappingView, frozenset({Edge.MAPPED})),
+          (functools.partial, frozenset({Edge.ARGUMENT})),
+          (types.FunctionType, frozenset({Edge.CELL}))]
+
+
+def _is_function_of_partial(node: Node) -> bool:
+    return node.edge is Edge.ARGUMENT and node.key == "func"
+
+
+def _first_traced_in(leaf: Any) -> str | None:
+    """The part of a returned object that has a traced value, in words; None where no part has one."""
+    inside = _TracedInside()
+    walk([Node.root("", leaf)], inside)
+    if not inside.found:
+        return None
+    way = [min(inside.found, key=lambda node: node.order)]
+    while way[0].owner is not None:
+        way.insert(0, way[0].owner)
+    part = way[1]
+    if part.edge is Edge.ARGUMENT:
+        return f"argument {way[2].key!r}"
+    if part.edge is Edge.CELL:
+        return f"variable {part.path!r}"
+    return f"{'attribute' if part.edge in ATTRIBUTES else 'entry'} {part.key!r}"
 
 
 def unwrap(result: Any) -> Any:
