@@ -16,7 +16,7 @@ from ..capture.write.outputs import Output
 from ..capture.world.captured_constants import BakedValue, are_alike, baked_values, begun_with, changed as changed_value, slots_of
 from ..capture.world.code_names import users_hooks
 from ..capture.world.held import Held, named_modules, whole
-from ..capture.world.host_state import NUMBERS
+from ..capture.world.walk import NUMBERS
 from ..capture.world.leaked_values import Table, leave, note_values
 from ..capture.world.settings import put
 from ..capture.write.package import OwnStates

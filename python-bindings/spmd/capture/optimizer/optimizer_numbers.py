@@ -12,8 +12,9 @@ import torch
 
 from ...torch_api.tracing import pytree
 from ..errors import Frame, error_at
-from ..world.host_state import NUMBERS, Aspect, Watched, host_state
+from ..world.host_state import Aspect, Watched, host_state
 from ..world.user_code import has_users_class
+from ..world.walk import NUMBERS
 
 _ROOT = "<optimizer>"  # stands for the optimizer, or an entry of its state
 _OWN = ("state", "param_groups", "defaults")  # of torch.optim.Optimizer

@@ -26,11 +26,13 @@ from ...torch_api.tensors import version_of
 from ..ops import custom_ops
 from .grown_lists import KINDS, Grown
 from .held import Held, named_modules, whole
-from .host_state import NUMBERS, host_state
+from .host_state import host_state
 from .leaked_values import Left, Table, form_of_tree, is_left, is_left_tree
+from .paths import attribute_path, entry_path
 from .read_paths import Item, read_paths
 from .settings import UNSET, Setting, is_flag
 from .user_code import has_users_class, is_users_class, is_users_file
+from .walk import NUMBERS
 
 _NOTHING = object()
 _CONTAINERS = (dict, list, tuple, collections.deque, collections.UserDict, collections.UserList, collections.ChainMap,
@@ -205,7 +207,7 @@ class _Reader:
             self.read_code(f"{path}.func", value.func)
             for key, bound in (*enumerate(value.args), *value.keywords.items()):
                 if not isinstance(bound, (torch.Tensor, torch.optim.Optimizer, *NUMBERS)):
-                    self.take_all(f"{path}[{key!r}]", bound)
+                    self.take_all(entry_path(path, key), bound)
         else:
             return False
         return True
@@ -278,7 +280,7 @@ class _Reader:
             return
         elif is_left_tree(value) and steps and isinstance(steps[0], Item):  # each call may leave another one
             entry = functools.partial(_of, get, _entry, steps[0].key)
-            self._take(f"{path}[{steps[0].key!r}]", entry, steps[1:], in_table=isinstance(value, dict))
+            self._take(entry_path(path, steps[0].key), entry, steps[1:], in_table=isinstance(value, dict))
             return
         elif is_left_tree(value):
             form = functools.partial(_form_of_tree, get, True)
@@ -302,7 +304,7 @@ class _Reader:
             if isinstance(value, (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, *NUMBERS)):
                 break
             is_item = isinstance(step, Item)
-            path += f"[{step.key!r}]" if is_item else f".{step}"
+            path = entry_path(path, step.key) if is_item else attribute_path(path, step)
             get = functools.partial(_of, get, _entry if is_item else _attribute, step.key if is_item else step)
             value = get()
         if isinstance(value, NUMBERS):
@@ -331,18 +333,18 @@ class _Reader:
             is_mapping = isinstance(value, collections.abc.Mapping)  # of which [] may make an entry
             entry = functools.partial(value.get if is_mapping else functools.partial(_entry, value), step.key)
             if isinstance(value, _CONTAINERS):
-                self._take(f"{path}[{step.key!r}]", entry, rest, in_table=isinstance(value, dict))
+                self._take(entry_path(path, step.key), entry, rest, in_table=isinstance(value, dict))
             elif hasattr(type(value), "__getitem__") and not isinstance(value, torch.nn.Module):
-                self._take_computed(f"{path}[{step.key!r}]", entry, rest)
+                self._take_computed(entry_path(path, step.key), entry, rest)
             for hook in ("__getitem__", "get"):
                 self._read_hook(value, hook, path)
             return
         own = getattr(value, "__dict__", {})
         if step in own and not isinstance(own[step], (classmethod, staticmethod)):
             if step != "training" or not isinstance(value, torch.nn.Module):
-                self._take(f"{path}.{step}", functools.partial(own.get, step), rest, in_table=True)
+                self._take(attribute_path(path, step), functools.partial(own.get, step), rest, in_table=True)
         elif isinstance(value, torch.nn.Module) and step in children_of(value):
-            self._follow(children_of(value)[step], f"{path}.{step}", rest)
+            self._follow(children_of(value)[step], attribute_path(path, step), rest)
         else:
             self._follow_class(value, path, step, rest)
 
@@ -359,10 +361,10 @@ class _Reader:
                 self.read(method, value, path)
         elif attribute is not None and (isinstance(attribute, types.MemberDescriptorType)
                                         or not hasattr(type(attribute), "__get__")):  # of __slots__, or the class's own
-            self._take(f"{path}.{step}", functools.partial(getattr, value, step, None), rest)
+            self._take(attribute_path(path, step), functools.partial(getattr, value, step, None), rest)
         elif not isinstance(value, torch.nn.Module) and (
                 hasattr(type(value), "__getattr__") if attribute is None else has_users_class(attribute)):
-            self._take_computed(f"{path}.{step}", functools.partial(_attribute, value, step), rest)
+            self._take_computed(attribute_path(path, step), functools.partial(_attribute, value, step), rest)
             self._read_hook(value, "__getattr__", path)
 
 

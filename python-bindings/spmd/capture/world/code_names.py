@@ -12,8 +12,8 @@ import torch
 
 from ...torch_api.modules import GLOBAL_HOOKS, MODULE_HOOKS, tensor_hooks_of
 from ..optimizer.optimizers import Optimizers
-from .host_state import NUMBERS
 from .user_code import global_names, has_users_class, is_users_class, is_users_function
+from .walk import NUMBERS
 
 
 def used_names(function: Callable) -> dict[str, Any]:

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import collections
 import contextlib
-from typing import Any, Iterator, NamedTuple
+import types
+from typing import Any, Iterable, Iterator, NamedTuple
 
 
 from ...torch_api.tracing import pytree
 from ..errors import Frame
-from .host_state import Roots, held_lists
+from .host_state import edges_of_state
 from .leaked_values import TRACED, holds_traced, note_values
 from .user_code import has_users_class
+from .walk import ATTRIBUTE, ENTRY, HOST_STATE, NOTHING, NUMBERS, OPAQUE, Edge, Node, Visitor, walk
 
 KINDS = (list, collections.deque)
 
@@ -49,12 +51,58 @@ class Grown(NamedTuple):
         values.extend(items)
 
 
+class _Lists(Visitor):
+    """Lists and deques, by each way to them: the path, the table that has the list under a key, and the list."""
+
+    limits = HOST_STATE
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, dict[Any, Any] | None, Any, list | collections.deque]] = []
+
+    def visit(self, node: Node) -> frozenset[Edge]:
+        value = node.value
+        if type(value) in KINDS:
+            self.found.append((node.path, *_table_of(node), value))
+        if isinstance(value, _NO_LISTS) or not node.is_new:
+            return NOTHING
+        if isinstance(value, dict):
+            return ENTRY
+        return ATTRIBUTE if _has_table(value) else edges_of_state(value, has_users_class)
+
+
+_NO_LISTS = (*NUMBERS, *OPAQUE, types.FunctionType)
+
+
+def _table_of(node: Node) -> tuple[dict[Any, Any] | None, Any]:
+    """The table that has what a node found, and its key there."""
+    if node.owner is None:
+        return node.table, node.key
+    owner = node.owner.value
+    table = owner if isinstance(owner, dict) else vars(owner) if _has_table(owner) else None
+    return table, None if table is None else node.key
+
+
+def _has_table(value: Any) -> bool:
+    return has_users_class(value) and hasattr(value, "__dict__")
+
+
+class ListRoot(Node):
+    """Where lists may be: a path, and the table that has what is there under a key."""
+
+    __slots__ = ("table",)
+
+    def __init__(self, path: str, value: Any, table: dict[Any, Any] | None, key: Any):
+        super().__init__(path, value, None, key, None)
+        self.table = table
+
+
 class WatchedLists:
     """Those that a step's code can reach, while the step is traced."""
 
-    def __init__(self, roots: Roots):
-        found = {(id(values), id(table), key): (path, table, key, values)
-                 for path, table, key, values in held_lists(roots, has_users_class, KINDS)}
+    def __init__(self, roots: Iterable[ListRoot]):
+        lists = _Lists()
+        walk(roots, lists)
+        found = {(id(values), id(table), key): (path, table, key, values) for path, table, key, values in lists.found}
         self._lists = list(found.values())
         # of one with two ways to it nobody knows which of them is meant once there is another list at one
         self._ways = collections.Counter(number for number, _, _ in found)

@@ -6,7 +6,6 @@ and the random generators of Python, numpy and torch.
 """
 from __future__ import annotations
 
-import collections
 import copy
 import enum
 import itertools
@@ -14,21 +13,17 @@ import operator
 import random
 import sys
 import types
-from typing import Any, Callable, Hashable, Iterator, NamedTuple, TypeVar
+from typing import Any, Callable, Hashable, NamedTuple, TypeVar
 
 import torch
 
 from ...torch_api.settings import is_loader_iterator, num_yielded_of
 from ...torch_api.tracing import pytree
 from .device_meshes import is_made_of_meshes
+from .walk import ATTRIBUTES, ENTRIES, HOST_STATE, MAPPINGS, NOTHING, NUMBERS, OPAQUE, SIZED, Edge, Node, Visitor, walk
 
-NUMBERS = (bool, int, float, complex, str, types.NoneType)
-_OPAQUE = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, type)
-_CONTAINERS = (list, tuple, set, frozenset, collections.deque)
-_MAPPINGS = (collections.UserDict, collections.ChainMap, types.MappingProxyType)
-DEPTH = 4  # of containers and objects in each other
-_ENTRIES = 64  # of a larger container only the size is watched
-_VALUES = 10_000  # in all
+_CONTAINERS = (*SIZED, *MAPPINGS)
+_CONTENTS = ENTRIES | {Edge.MAPPED}
 
 
 class Aspect(enum.Enum):
@@ -55,28 +50,44 @@ _Key = TypeVar("_Key", bound=Hashable)
 
 def host_state(names: dict[str, Any], is_users: Callable[[Any], bool], tensors: bool = True) -> dict[Watched, Any]:
     """What is found from the values of `names`; of objects, those whose class `is_users`; of `tensors`, small ones."""
-    found: dict[Watched, Any] = {}
-    seen: set[int] = set()
-    queue = collections.deque((name, value, DEPTH) for name, value in names.items())
-    while queue and len(found) < _VALUES:
-        path, value, depth = queue.popleft()
+    state = _HostState(is_users, tensors)
+    walk((Node.root(name, value) for name, value in names.items()), state)
+    return state.found
+
+
+class _HostState(Visitor):
+    """Of a container that is not entered, because it is too large, the size is watched."""
+
+    limits = HOST_STATE
+
+    def __init__(self, is_users: Callable[[Any], bool], tensors: bool):
+        self._is_users, self._tensors = is_users, tensors
+        self.found: dict[Watched, Any] = {}
+
+    def visit(self, node: Node) -> frozenset[Edge]:
+        path, value = node.path, node.value
         if isinstance(value, NUMBERS):
-            found[Watched(Aspect.VALUE, path)] = value
-            continue
+            self.found[Watched(Aspect.VALUE, path)] = value
+            return NOTHING
         if is_made_of_meshes(value):
-            found[Watched(Aspect.MESHES, path)] = None
-            continue
-        if isinstance(value, _OPAQUE) and not (tensors and _is_small(value)) or id(value) in seen:
-            continue
-        seen.add(id(value))
+            self.found[Watched(Aspect.MESHES, path)] = None
+            return NOTHING
+        if isinstance(value, OPAQUE) and not (self._tensors and _is_small(value)) or not node.is_new:
+            return NOTHING
         position = _position(value)
         if position is not None:
-            found[Watched(Aspect.STATE, path)] = position
-        elif depth:
-            if isinstance(value, (dict, *_MAPPINGS, *_CONTAINERS)):
-                found[Watched(Aspect.SIZE, path)] = _size(value)
-            queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
-    return found
+            self.found[Watched(Aspect.STATE, path)] = position
+            return NOTHING
+        if isinstance(value, _CONTAINERS) and not self.is_at_the_end(node):
+            self.found[Watched(Aspect.SIZE, path)] = _size(value)
+        return edges_of_state(value, self._is_users)
+
+
+def edges_of_state(value: Any, is_users: Callable[[Any], bool]) -> frozenset[Edge]:
+    """How Python state lies in a value: in entries, and in attributes of functions and of objects whose class `is_users`."""
+    if isinstance(value, _CONTAINERS):
+        return _CONTENTS
+    return ATTRIBUTES if isinstance(value, types.FunctionType) or is_users(value) else NOTHING
 
 
 def may_stay(what: Watched, before: dict[Watched, Any], after: dict[Watched, Any]) -> bool:
@@ -85,57 +96,11 @@ def may_stay(what: Watched, before: dict[Watched, Any], after: dict[Watched, Any
     return Watched(Aspect.MESHES, what.path) in after and (was_empty or what.aspect is Aspect.MESHES)
 
 
-def tables(names: dict[str, Any], is_users: Callable[[Any], bool]) -> Iterator[tuple[str, dict, bool]]:
-    """The attributes of the user's objects and the entries of dicts, each with the path that host_state() has, and
-    whether it is an object's."""
-    seen: set[int] = set()
-    queue = collections.deque((name, value, DEPTH) for name, value in names.items())
-    while queue and len(seen) < _VALUES:
-        path, value, depth = queue.popleft()
-        if not depth or isinstance(value, (*NUMBERS, *_OPAQUE, types.FunctionType)) or id(value) in seen:
-            continue
-        seen.add(id(value))
-        if isinstance(value, dict):
-            yield path, value, False
-        elif is_users(value) and isinstance(getattr(value, "__dict__", None), dict):
-            yield path, vars(value), True
-        queue.extend((name, child, depth - 1) for name, child in _children(path, value, is_users))
-
-
-Roots = list[tuple[str, Any, "dict[Any, Any] | None", Any]]  # a path, what is there, and the table that has it under a key
-
-
-def held_lists(roots: Roots, is_users: Callable[[Any], bool], kinds: tuple[type, ...]) \
-        -> Iterator[tuple[str, dict[Any, Any] | None, Any, Any]]:
-    """What is of one of these kinds, by each way to it: the path, the table (of attributes, of globals, or a dict) that has
-    it under a key, and None where no such table does."""
-    seen: set[int] = set()
-    queue = collections.deque((*root, DEPTH) for root in roots)
-    while queue and len(seen) < _VALUES:
-        path, value, table, key, depth = queue.popleft()
-        if type(value) in kinds:
-            yield path, table, key, value
-        if not depth or isinstance(value, (*NUMBERS, *_OPAQUE, types.FunctionType)) or id(value) in seen:
-            continue
-        seen.add(id(value))
-        own = value if isinstance(value, dict) else vars(value) if is_users(value) and hasattr(value, "__dict__") else None
-        if own is None:
-            queue.extend((where, child, None, None, depth - 1) for where, child in _children(path, value, is_users))
-        elif own is not value or len(own) <= _ENTRIES:
-            queue.extend((entry_path(path, name, n) if own is value else f"{path}.{name}", child, own, name, depth - 1)
-                         for n, (name, child) in enumerate(list(own.items())))
-
-
 def copied(value: Any) -> Any:
     """A copy of a container of numbers, which a trace may change; anything else as it is."""
     leaves = pytree.tree_leaves(value)
-    return copy.deepcopy(value) if isinstance(value, (dict, *_CONTAINERS)) and all(
+    return copy.deepcopy(value) if isinstance(value, SIZED) and all(
         isinstance(leaf, NUMBERS) for leaf in leaves) else value
-
-
-def entry_path(path: str, key: Any, number: int) -> str:
-    """Of a dict's entry, by its key; of a key that is a tensor, whose values nobody wants to read, by its `number`."""
-    return f"{path}[tensor {number}]" if isinstance(key, torch.Tensor) else f"{path}[{key!r}]"
 
 
 def _is_small(value: Any) -> bool:
@@ -144,25 +109,9 @@ def _is_small(value: Any) -> bool:
         and value.device.type == "cpu" and 0 < value.nbytes <= 4096 and not value.is_sparse
 
 
-def _children(path: str, value: Any, is_users: Callable[[Any], bool]) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, (dict, *_MAPPINGS)):
-        if len(value) <= _ENTRIES:
-            yield from ((entry_path(path, key, n), child) for n, (key, child) in enumerate(list(value.items())))
-    elif isinstance(value, _CONTAINERS):
-        if len(value) <= _ENTRIES:
-            yield from ((f"{path}[{i}]", child) for i, child in enumerate(value))
-    elif isinstance(value, types.FunctionType) or is_users(value):
-        yield from ((f"{path}.{key}", child) for key, child in getattr(value, "__dict__", {}).items())
-        for base in type(value).__mro__:
-            slots = base.__dict__.get("__slots__", ())
-            for key in (slots,) if isinstance(slots, str) else slots:
-                if not key.startswith("__") and hasattr(value, key):
-                    yield f"{path}.{key}", getattr(value, key)
-
-
 def _size(value: Any) -> int:
     """How many entries there are, beside meshes."""
-    if not isinstance(value, (dict, list)) or len(value) > _ENTRIES:
+    if not isinstance(value, (dict, list)) or len(value) > HOST_STATE.entries:
         return len(value)
     return sum(not is_made_of_meshes(entry) for entry in (value.values() if isinstance(value, dict) else value))
 

@@ -10,6 +10,7 @@ reaches (held.py), and the step is traced anew.
 from __future__ import annotations
 
 import contextlib
+import types
 import weakref
 from typing import Any, Callable, Iterable, Iterator, NamedTuple
 
@@ -20,8 +21,10 @@ from ..errors import CaptureError, Frame
 from ..values.lazy_rows import Rows
 from .code_names import names_in_class
 from .held import Held
-from .host_state import NUMBERS, entry_path, tables
+from .host_state import edges_of_state
+from .paths import attribute_path, entry_path
 from .user_code import has_users_class
+from .walk import HOST_STATE, NOTHING, NUMBERS, OPAQUE, Edge, Node, Visitor, walk
 
 TRACED = (FakeTensor, Rows, torch.SymFloat, torch.SymInt, torch.SymBool)
 Blank = Callable[[torch.Tensor], torch.Tensor]
@@ -36,7 +39,7 @@ class Table(NamedTuple):
 
     def path_of(self, key: Any) -> str:
         if self.of_object:
-            return f"{self.path}.{key}"
+            return attribute_path(self.path, key)
         return entry_path(self.path, key, next((n for n, known in enumerate(self.entries) if known is key), 0))
 
 
@@ -51,7 +54,7 @@ class Left(NamedTuple):
 
     @property
     def path(self) -> str:
-        return f"{self.owner}.{self.key}".lstrip(".") if isinstance(self.owner, str) else self.owner.path_of(self.key)
+        return attribute_path(self.owner, self.key) if isinstance(self.owner, str) else self.owner.path_of(self.key)
 
 
 _values: weakref.WeakValueDictionary[int, torch.Tensor] = weakref.WeakValueDictionary()
@@ -121,11 +124,35 @@ def put_blanks(entries: dict[Any, Any], blank: Blank) -> None:
     entries.update({key: blank(value) for key, value in entries.items() if is_left(value)})
 
 
+class _Tables(Visitor):
+    """The attributes of the user's objects and the entries of dicts."""
+
+    limits = HOST_STATE
+
+    def __init__(self) -> None:
+        self.found: list[Table] = []
+
+    def visit(self, node: Node) -> frozenset[Edge]:
+        value = node.value
+        if self.is_at_the_end(node) or isinstance(value, _NO_TABLES) or not node.is_new:
+            return NOTHING
+        if isinstance(value, dict):
+            self.found.append(Table(node.path, value, of_object=False))
+        elif has_users_class(value) and isinstance(getattr(value, "__dict__", None), dict):
+            self.found.append(Table(node.path, vars(value), of_object=True))
+        return edges_of_state(value, has_users_class)
+
+
+_NO_TABLES = (*NUMBERS, *OPAQUE, types.FunctionType)
+
+
 class WatchedTables:
     """The tables that a step's code can reach by `names`, while the step is traced."""
 
     def __init__(self, names: dict[str, Any]):
-        self._tables = [Table(*found) for found in tables(names, has_users_class)]
+        tables = _Tables()
+        walk((Node.root(name, value) for name, value in names.items()), tables)
+        self._tables = tables.found
         self._before: list[dict[Any, Any]] = []
 
     @contextlib.contextmanager
@@ -179,7 +206,7 @@ def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict
             old = known.get(name)
             if (of_users or of_torch) and isinstance(value, (int, float)) and not isinstance(value, bool) and old != value \
                     and (type(old) is type(value) or name not in known):
-                full = f"{path}.{name}" if path else name
+                full = attribute_path(path, name)
                 raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
                                    "do\n  cure: make it a buffer of the module (register_buffer)")
             new = of_torch and (name not in known or name in _attributes.get(module, ()))

@@ -13,7 +13,6 @@ import contextlib
 import dis
 import inspect
 import logging
-import re
 import sys
 import types
 import warnings
@@ -28,12 +27,14 @@ from ..observe import patches
 from ..ops import custom_ops
 from ..optimizer.optimizers import Optimizers
 from .code_names import Names, users_hooks
-from .grown_lists import KINDS, Grown, WatchedLists
+from .grown_lists import KINDS, Grown, ListRoot, WatchedLists
 from .held import named_modules
-from .host_state import DEPTH, NUMBERS, Aspect, Roots, Watched, differences, entry_path, generator_states, host_state, may_stay
+from .host_state import Aspect, Watched, differences, generator_states, host_state, may_stay
 from .leaked_values import TRACED, Left, Table, WatchedTables
+from .paths import attribute_path, is_below, last_attribute, root_of
 from .seeds import SeededGenerators
 from .user_code import has_users_class, is_users_file
+from .walk import ATTRIBUTE, ENTRIES, NOTHING, NUMBERS, OPAQUE, SIZED, TRACED_VALUES, Edge, Node, Visitor, walk
 
 
 def _is_watched(value: Any) -> bool:
@@ -93,16 +94,16 @@ class SideEffects:
     def _names(self) -> Names:
         return Names(self._functions, self._modules)
 
-    def _roots(self) -> Roots:
+    def _roots(self) -> list[ListRoot]:
         """What lists may be in, each with the table that has it."""
         names = self._names()
         tables = [function.__globals__ for function in names.functions if hasattr(function, "__globals__")]
-        roots: Roots = [(f"{path}.{name}" if path else name, value, vars(module), name)
-                        for path, module in self._modules for name, value in vars(module).items() if type(value) in KINDS]
-        known = {path for path, *_ in roots}
+        roots = [ListRoot(attribute_path(path, name), value, vars(module), name)
+                 for path, module in self._modules for name, value in vars(module).items() if type(value) in KINDS]
+        known = {root.path for root in roots}
         for name, value in (self._arguments | names.values).items():
             if name not in known:
-                roots.append((name, value, next((t for t in tables if t.get(name) is value), None), name))
+                roots.append(ListRoot(name, value, next((t for t in tables if t.get(name) is value), None), name))
         return roots
 
     def check(self) -> None:
@@ -113,17 +114,21 @@ class SideEffects:
         """
         names = self._names()
         after, self._looked_through = self._arguments | names.values, names.functions
-        seen: set[int] = set()
         of_modules = {left.path for left in self._left if isinstance(left.owner, str)}
-        for name, value in after.items():
-            if name not in of_modules:
-                self._search(value, name, DEPTH, seen)
+        traced = _TracedValues(self._is_traced, self._left)
+        walk((Node.root(name, value) for name, value in after.items() if name not in of_modules), traced)
+        for node in traced.found[:1]:
+            stack = next((s for v, s in self._items if v is node.value), ())
+            raise error_at(stack or self._line_of(node.path),
+                           f"the step keeps a traced value in {node.path}, where a captured step would put nothing",
+                           "return it from the step, and keep what the call gives back")
         expected = {Watched(aspect, left.path) for left in self._left for aspect in Aspect}
         expected |= {Watched(Aspect.SIZE, left.owner.path) for left in self._left if isinstance(left.owner, Table)}
-        inside = tuple(f"{left.path}{sign}" for left in self._left if not isinstance(left.value, TRACED) for sign in "[.")
+        trees = [left.path for left in self._left if not isinstance(left.value, TRACED)]
         state = host_state(after, _is_watched)
         for what in differences(self._before, state):
-            if what not in expected and not what.path.startswith(inside) and not may_stay(what, self._before, state):
+            if what not in expected and not any(is_below(what.path, tree) for tree in trees) \
+                    and not may_stay(what, self._before, state):
                 raise error_at(self._line_of(what.path),
                                f"the step changes {what}, which a captured step would do once, when it is captured",
                                _CURES[what.aspect])
@@ -148,30 +153,6 @@ class SideEffects:
             return module.split(".")[0] == library
         return next((name for name, value in names.items() if of_library(value)), "")
 
-    def _search(self, value: Any, path: str, depth: int, seen: set[int]) -> None:
-        if self._is_traced(value):
-            stack = next((s for v, s in self._items if v is value), ())
-            raise error_at(stack or self._line_of(path),
-                           f"the step keeps a traced value in {path}, where a captured step would put nothing",
-                           "return it from the step, and keep what the call gives back")
-        own_table = vars(value) if has_users_class(value) and hasattr(value, "__dict__") else value
-        left = {left.key for left in self._left if isinstance(left.owner, Table) and left.owner.entries is own_table}
-        skipped = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, types.ModuleType, types.FunctionType,
-                   type, *NUMBERS)
-        if depth == 0 or isinstance(value, skipped) or id(value) in seen:
-            return
-        seen.add(id(value))
-        if isinstance(value, dict):
-            children = [(entry_path(path, k, n), v) for n, (k, v) in enumerate(list(value.items())) if k not in left]
-        elif isinstance(value, (list, tuple, set, frozenset)) or type(value).__name__ == "deque":
-            children = [(f"{path}[{i}]", v) for i, v in enumerate(value)]
-        elif _is_watched(value):
-            children = [(f"{path}.{k}", v) for k, v in getattr(value, "__dict__", {}).items() if k not in left]
-        else:
-            return
-        for name, child in children:
-            self._search(child, name, depth - 1, seen)
-
     def _is_traced(self, value: Any) -> bool:
         return isinstance(value, TRACED) and id(value) not in self._fakes.blanks \
             and (not isinstance(value, FakeTensor) or value.fake_mode is self._fakes.mode)
@@ -179,8 +160,7 @@ class SideEffects:
     def _line_of(self, path: str) -> tuple[Frame, ...]:
         """The line that sets what `path` names ("trainer.calls", "LOG[0]"), or else the first that mentions it, or the
         step's first."""
-        root, attribute = re.match(r"\w*", path)[0], re.search(r"\.(\w+)[^.]*$", path)
-        attribute = attribute and attribute[1]
+        root, attribute = root_of(path), last_attribute(path)
         codes = [c for function in (self._step, *self._looked_through) for c in _codes(function)]
         for found in (lambda i: attribute and i.opname == "STORE_ATTR" and i.argval == attribute,
                       lambda i: i.opname in _SETS and i.argval == root,
@@ -196,6 +176,36 @@ class SideEffects:
                     if found(instruction):
                         return (Frame(code.co_filename, line, code.co_name),)
         return tuple(Frame(code.co_filename, code.co_firstlineno, code.co_name) for code in codes[:1])
+
+
+class _TracedValues(Visitor):
+    """Finds traced values in containers and objects, except for those that the step has `left` there as outputs."""
+
+    limits = TRACED_VALUES
+
+    def __init__(self, is_traced: Callable[[Any], bool], left: list[Left]):
+        self._is_traced = is_traced
+        self._left: dict[int, set[Any]] = {}  # keys, by the id of their table
+        for one in left:
+            if isinstance(one.owner, Table):
+                self._left.setdefault(id(one.owner.entries), set()).add(one.key)
+        self.found: list[Node] = []
+
+    def visit(self, node: Node) -> frozenset[Edge]:
+        value = node.value
+        if self._left and node.owner is not None and node.key in self._left.get(id(_table_of(node.owner.value)), ()):
+            return NOTHING
+        if self._is_traced(value):
+            self.found.append(node)
+            return NOTHING
+        if isinstance(value, (*OPAQUE, types.FunctionType, *NUMBERS)):
+            return NOTHING
+        return ENTRIES if isinstance(value, SIZED) else ATTRIBUTE if _is_watched(value) else NOTHING
+
+
+def _table_of(value: Any) -> Any:
+    """The dict of an object's attributes, or a dict itself."""
+    return vars(value) if has_users_class(value) and hasattr(value, "__dict__") else value
 
 
 _SETS = ("STORE_GLOBAL", "STORE_DEREF", "STORE_NAME")
