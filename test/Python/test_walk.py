@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 import torch
 from spmd.capture.world import paths
-from spmd.capture.world.walk import (ENTRIES, ENTRY, EVERY, NOTHING, Edge, Limits, Node, Visitor, children,
+from spmd.capture.world.closure_objects import Reached
+from spmd.capture.world.host_state import host_state
+from spmd.capture.world.leaked_values import WatchedTables
+from spmd.capture.world.user_code import has_users_class
+from spmd.capture.world.walk import (ENTRIES, ENTRY, EVERY, HOST_STATE, NOTHING, Edge, Limits, Node, Visitor, children,
                                      walk)
 
 GLOBAL = types.SimpleNamespace(rate=0.5)
@@ -32,7 +36,7 @@ class Plain(Base):
 
 
 class Slotted:
-    __slots__ = ("first", "unset", "__hidden")
+    __slots__ = ("first", "unset", "__dict__")
 
     def __init__(self, first: Any):
         self.first = first
@@ -148,7 +152,8 @@ def test_libraries_lead_nowhere() -> None:
 
 
 def test_edges_of_torch_modules() -> None:
-    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2))
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.BatchNorm1d(2), torch.nn.Flatten())
+    model[2].register_buffer("unset", None)
     model[0].teacher = [1]
     found = below("m", model)
     registered = [path for path, node in found.items() if node.edge is Edge.REGISTERED]
@@ -160,7 +165,7 @@ def test_edges_of_torch_modules() -> None:
     assert "m.training" in alone and "m.0.teacher" not in alone
     classes = [node for node in children(Node.root("m", model)) if node.edge is Edge.CLASS]
     assert [(node.path, node.value) for node in classes] == [
-        ("m", torch.nn.Sequential), ("m.0", torch.nn.Linear), ("m.1", torch.nn.BatchNorm1d)]
+        ("m", torch.nn.Sequential), ("m.0", torch.nn.Linear), ("m.1", torch.nn.BatchNorm1d), ("m.2", torch.nn.Flatten)]
 
 
 def test_only_edges_that_are_followed() -> None:
@@ -193,6 +198,11 @@ def test_a_place_finds_what_replaced_an_object() -> None:
     assert place.get() == 2 and place.sizes() == (2, 1)
     trainer.teachers = []
     assert place.now() is None
+    trainer.current, trainer.teachers = "one", ["one"]
+    both = next(children(Node.root("trainer", trainer))).place._replace(others=(lambda: trainer.current,))
+    assert both.now() is None
+    trainer.current = trainer.teachers
+    assert both.now() is trainer.teachers
     root = next(node.place for node in recorder.nodes if node.path == "trainer")
     assert root.now() is trainer
     read = Node.root("trainer", trainer, lambda: Plain(teachers="read"))
@@ -250,13 +260,44 @@ def test_limits() -> None:
         Node.root("x", [1]), next(children(Node.root("x", [1]))))] == [False, True]
 
 
+def test_only_the_size_of_a_large_container_is_host_state() -> None:
+    few, many = [0] * HOST_STATE.entries, [0] * (HOST_STATE.entries + 1)
+    found = [str(watched) for watched in host_state({"few": few, "many": many}, has_users_class)]
+    assert found[:2] == ["the number of entries of 'few'", "the number of entries of 'many'"]
+    assert len(found) == 2 + len(few) and found[-1] == f"'few[{len(few) - 1}]'"
+
+
+def test_visitors_spell_an_object_alike() -> None:
+    teacher, log = torch.nn.Linear(2, 2), {"step": {"rate": 1.0}}
+    trainer = Plain(teachers={"old": [teacher]}, log=log, slotted=Slotted({"deep": torch.zeros(3)}),
+                    chosen={torch.ones(2)})
+    log["options"] = [torch.ones(1)]
+    names = {"self": trainer}
+    reached = Reached([], torch.nn.Linear(1, 1), names, [])
+    watched = host_state(names, has_users_class)
+    tables = WatchedTables(names)._tables
+    recorder = Recorder()
+    walked(names, recorder)
+    spelled = {id(node.value): node.path for node in recorder.nodes if node.is_new}
+    assert [place.path for place, _ in reached.modules] == [spelled[id(teacher)]] == ["self.teachers['old'][0]"]
+    tensors = {place.path for place, _ in reached.tensors.values()}
+    assert {"self.log['options'][0]", "self.slotted.first['deep']", "self.chosen[0]"} <= tensors
+    assert {what.path for what in watched if what.aspect.name == "STATE"} == tensors - {
+        "self.teachers['old'][0].weight", "self.teachers['old'][0].bias"}
+    assert [table.path for table in tables] == [
+        "self", "self.teachers", "self.log", "self.slotted", "self.log['step']", "self.slotted.first"]
+    assert all(spelled[id(table.entries)] == table.path for table in tables if not table.of_object)
+
+
 PATHS = [
     ("model", "model", [], None),
     ("a.b[0]", "a", [".b", "[0]"], "b"),
     ("d['key']", "d", ["['key']"], None),
     ("d['x.y'].z", "d", ["['x.y']", ".z"], "z"),
     ("a.b['x.y']", "a", [".b", "['x.y']"], "b"),
-    (r"d['it\'s]'].q", "d", [r"['it\'s]']", ".q"], "q"),
+    ("d['x].y'].q", "d", ["['x].y']", ".q"], "q"),
+    (r"d['it\'].s'].q", "d", [r"['it\'].s']", ".q"], "q"),
+    ("d[(2, [1], color.RED)].q", "d", ["[(2, [1], color.RED)]", ".q"], "q"),
     ("d[(1, [2])][tensor 3]", "d", ["[(1, [2])]", "[tensor 3]"], None),
     ("self.layers.0.w", "self", [".layers", ".0", ".w"], "w"),
 ]
