@@ -47,7 +47,7 @@ from .values.python_numbers import Number, PythonNumbers, symbol_of
 from .values.read_values import ReadValues
 from .values.segments import Segments
 from .values.value_checks import no_value_checks
-from .values.value_guards import Asked
+from .values.value_guards import ValueGuards
 from .world.closure_objects import Place
 from .world.device_meshes import meshes_outside
 from .world.environment import Environment
@@ -102,12 +102,12 @@ class TraceSession:
                 read = used(placeholders, self.iterations.repeats)
                 self.fakes.check_side_effects({id(i.fake) for i, n in zip(self.fakes.inputs, placeholders, strict=True) if n in read})
         traced = collect(module, self.fakes, self.environment, self.iterations.repeats, self.results)
-        self.asked.forget_batch()
+        self.guards.forget_batch()
         updates = self.recorder.updates
         traced.held.watched = {path: found for path, found in traced.held.watched.items()
                                if any(id(part) in self.recorder.called for part in found[1].modules())}
         return dataclasses.replace(
-            traced, settings=settings, asked=self.asked, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
+            traced, settings=settings, guards=self.guards, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
             stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
             stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1)), leftover
 
@@ -170,20 +170,20 @@ class TraceSession:
         reached, modules = self.environment.reached.tensors, list(named_modules(call.model, fakes.whole))
         roots = self._known_roots() if call.options.asks_batch else {}
         self.foreign = ForeignTensors(fakes.foreign, reached, self.environment.excluded)
-        self.known, self.asked = KnownValues(roots, reached), Asked(call.batch)
+        self.known, self.guards = KnownValues(roots, reached), ValueGuards(call.batch)
         self.recorder, self.last = OpRecorder(modules, fakes.parameters()), LastOperator()
         forms, draws = OperatorForms(fakes.mode, self.foreign.is_watched), Draws(*fakes.rng())
         self.iterations = Microbatches(fakes.parameters(), [module for _, module in modules],
                                        TracedOperators(forms, draws, self.known, self.recorder.stamped_as), call.may_repeat)
-        self.values = ReadValues(self.known, self.asked, lambda: self.iterations.note_operator(False))
+        self.values = ReadValues(self.known, self.guards, lambda: self.iterations.note_operator(False))
         replacements = Replacements(rules(self.known.knows, ComplexNumbers(fakes.real_of)), self._note_replaced)
         self.operators = DispatchMode([draws, *self.run.scheduled.handlers(), OnTheCpu(), self.last, self.iterations, forms, fakes.refusals,
                                        MixedProducts(), self.foreign, KernelArguments(), self.values, replacements, self.recorder])
         self.functions = FunctionMode([PythonNumbers(self.iterations.is_computed), self.iterations])
         fakes.refusals.where = lambda: user_stack()[0]
-        fakes.refusals.tell = lambda expression: self.asked.tell(expression, user_stack()[0])
+        fakes.refusals.tell = lambda expression: self.guards.tell(expression, user_stack()[0])
         self.assigned, self.chosen = DataAssignments(fakes.inputs, self.known), ChosenRows(self.known)
-        self.segments = Segments(lambda size: self.asked.tell(size, ()), lambda: user_stack()[0])
+        self.segments = Segments(lambda size: self.guards.tell(size, ()), lambda: user_stack()[0])
         with self.iterations.or_cannot_repeat():
             yield
 

@@ -85,7 +85,7 @@ class Program:
             and len(need.options) == len(self.options) and all(
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
             and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None \
-            and not self.package.optimizer_numbers.what_is_new() and self.package.asked.hold(need.batch)
+            and not self.package.optimizer_numbers.what_is_new() and self.package.guards.hold(need.batch)
 
     def what_is_new(self, call: StepCall, need: Need) -> str:
         """Why a call that needs something else is not served."""
@@ -106,7 +106,7 @@ class Program:
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, self.options))
                    for name, value in own.items() if given.get(name) != value]
-        changed += filter(None, [self.package.optimizer_numbers.what_is_new(), self.package.asked.what_is_new(call.batch)])
+        changed += filter(None, [self.package.optimizer_numbers.what_is_new(), self.package.guards.what_is_new(call.batch)])
         if not changed and not self.takes(need.gradients):
             return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"
         if not changed and not self._holds_alike(need.structure):
@@ -127,7 +127,7 @@ class Program:
 
     def replaces(self, other: Program) -> bool:
         """True where all calls that the other one computes, on a state of its own, are calls that this one does."""
-        return self.home is not other.home and not self.package.asked and self.key == other.key and self.options == other.options \
+        return self.home is not other.home and not self.package.guards and self.key == other.key and self.options == other.options \
             and (self.sizes is not None or other.sizes is None) \
             and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
             and self._held_key == other._held_key and are_alike(self.baked, other.baked)

@@ -98,7 +98,7 @@ class Traced:
 class Repeated:
     """An iteration that is compared with a traced one. `calls`: each with its arguments, and the tensors that it gave;
     `made`: these, by id; `outside`: tensors from outside that are not those of the traced one, by the number of the call and of
-    its argument; `results`: of each call, what it gives: stand-ins, the argument of a number, None where there is none."""
+    its argument; `results`: of each call, what it gives: placeholders, the argument of a number, None where there is none."""
 
     calls: list[tuple[Call, tuple, dict[str, Any], list[torch.Tensor | None]]] = dataclasses.field(default_factory=list)
     made: dict[int, Inner] = dataclasses.field(default_factory=dict)

@@ -12,7 +12,7 @@ from ..observe.memory import memory_of
 from ..observe.torch_calls import copied, describe_call, form_of, replaced, sequence, surroundings
 from ..ops.draws import Draws
 from .iterations import Call, Inner, Over, Repeat, Repeated, Traced, Way, between, is_view
-from .placeholders import StandIns
+from .placeholders import Placeholders
 
 _BACKWARD = torch.Tensor.backward
 
@@ -24,8 +24,8 @@ class Unlike(Exception):
 class Loop:
     """One that runs, whose iterations may be as `like`. `parameters`: their ids; `gradients` gives those that they have."""
 
-    def __init__(self, like: Traced, stand_ins: StandIns, draws: Draws, parameters: set[int], gradients: Callable[[], Mapping[int, int]]):
-        self.like, self._stand_ins, self._draws, self._parameters, self._gradients = like, stand_ins, draws, parameters, gradients
+    def __init__(self, like: Traced, placeholders: Placeholders, draws: Draws, parameters: set[int], gradients: Callable[[], Mapping[int, int]]):
+        self.like, self._placeholders, self._draws, self._parameters, self._gradients = like, placeholders, draws, parameters, gradients
         self._before = like.made  # what the iteration before has made
         self._repeated: list[Repeated] = []
         self._open = Repeated()  # the one that runs
@@ -71,14 +71,14 @@ class Loop:
 
     def _is_outside(self, tensor: torch.Tensor) -> bool:
         """It was there before the loop, and no gradient goes through it."""
-        return not tensor.requires_grad and not self._stand_ins.lacks_node(tensor) and self._stand_ins.node_of(tensor) is not None \
+        return not tensor.requires_grad and not self._placeholders.lacks_node(tensor) and self._placeholders.node_of(tensor) is not None \
             and not any(id(tensor) in made for made in (self._before, self.like.made, self._open.made, self._parameters))
 
     def _results(self, number: int, tensors: list[torch.Tensor]) -> list[torch.Tensor | None]:
-        """What the call gives: stand-ins, or what it was given itself."""
+        """What the call gives: placeholders, or what it was given itself."""
         now = self._open
         if not now.results:
-            made = self._stand_ins.make(self.like.likes)
+            made = self._placeholders.make(self.like.likes)
             now.made.update(zip(made, self.like.made.values()))
             following = iter(made.values())
             now.results = [[next(following) if isinstance(result, Inner) else result for result in call.results]
@@ -87,7 +87,7 @@ class Loop:
 
     def _end_of_iteration(self) -> None:
         if self._gradients() != self.like.gradients:
-            self._stand_ins.fail()
+            self._placeholders.fail()
         self._repeated.append(self._open)
         self._before, self._open = self._open.made, Repeated()
 
@@ -114,26 +114,26 @@ class Loop:
 
     def _is_hoisted(self, done: tuple[Call, tuple, dict[str, Any], list[torch.Tensor | None]]) -> bool:
         """Whether an earlier call of this iteration is made before the loop, or is now."""
-        call, args, kwargs, stand_ins = done
+        call, args, kwargs, placeholders = done
         tensors: list[torch.Tensor] = []
         if call.hoisted or not (describe_call(args, kwargs, [], tensors) and self._is_cut(call, tensors)):
             return call.hoisted
-        for stand_in, tensor in zip(stand_ins, self._hoist(call, args, kwargs)[1]):
-            self._stand_ins.give_node(stand_in, tensor)
-        self._open.cuts.update(zip(call.results, stand_ins))
+        for placeholder, tensor in zip(placeholders, self._hoist(call, args, kwargs)[1]):
+            self._placeholders.give_node(placeholder, tensor)
+        self._open.cuts.update(zip(call.results, placeholders))
         return True
 
     def _hoist(self, call: Call, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[torch.Tensor]]:
         """Traces a call that is made before the loop; what it gives, and the tensors in it."""
-        before = self._stand_ins.last_node()
+        before = self._placeholders.last_node()
         self.is_hoisting = True
         try:
             result = call.func(*args, **kwargs)
         finally:
             self.is_hoisting = False
-        made, nodes = [result] if call.kind is None else list(result), between(before, self._stand_ins.last_node())
+        made, nodes = [result] if call.kind is None else list(result), between(before, self._placeholders.last_node())
         if list(map(form_of, made)) != list(map(form_of, call.made)) or [n.target for n in nodes] != [n.target for n in call.nodes]:
-            self._stand_ins.fail()
+            self._placeholders.fail()
         call.hoisted = True
         self._open.cut_nodes += nodes
         return result, made
@@ -141,7 +141,7 @@ class Loop:
     # The end of the loop.
 
     def trace_open(self, stamped_as: Callable[[list[torch.fx.Node]], contextlib.AbstractContextManager]) -> None:
-        """The calls of an iteration that does not come to its end: its stand-ins get nodes. No gradient goes through them."""
+        """The calls of an iteration that does not come to its end: its placeholders get nodes. No gradient goes through them."""
         real: dict[int, torch.Tensor] = {}
         self._draws.streams -= sum(call.streams for call, *_ in self._open.calls)
         for call, args, kwargs, made in self._open.calls:
@@ -149,20 +149,20 @@ class Loop:
                 continue
             with torch.set_grad_enabled(call.around[0]), stamped_as(call.nodes):
                 if call.around != surroundings():
-                    self._stand_ins.fail()
+                    self._placeholders.fail()
                 result = call.func(*replaced(args, real), **replaced(kwargs, real))
-            for tensor, stand_in in zip((result,) if call.kind is None else tuple(result or ()), made):
-                if stand_in is not None and self._stand_ins.lacks_node(stand_in):
-                    if stand_in.requires_grad or form_of(tensor) != form_of(stand_in):
-                        self._stand_ins.fail()
-                    real[id(stand_in)] = tensor
-                    self._stand_ins.give_node(stand_in, tensor)
+            for tensor, placeholder in zip((result,) if call.kind is None else tuple(result or ()), made):
+                if placeholder is not None and self._placeholders.lacks_node(placeholder):
+                    if placeholder.requires_grad or form_of(tensor) != form_of(placeholder):
+                        self._placeholders.fail()
+                    real[id(placeholder)] = tensor
+                    self._placeholders.give_node(placeholder, tensor)
 
     def repetition(self) -> Repeat | None:
         """How often the traced iteration runs, of what; None: once. From then on its nodes are the last iteration's."""
         if not self._repeated:
             return None
-        like, node_of = self.like, self._stand_ins.node_of
+        like, node_of = self.like, self._placeholders.node_of
         cut = [node for call in like.calls if call.hoisted for node in call.nodes]
         apart = set(cut)
         body = [node for call in like.calls for node in call.nodes if node not in apart]
@@ -173,7 +173,7 @@ class Loop:
         inside, written = set(body), set(map(memory_of, like.written))
         if any(memory_of(tensor) in written for way in ways for tensor in way.tensors()) \
                 or any(node_of(tensor) in inside for way in ways for tensor in way.before_the_loop()):
-            self._stand_ins.fail()
+            self._placeholders.fail()
         repeat = Repeat(body, len(self._repeated) + 1, sum(call.streams for call in like.calls), [
             (node_of(way.known), [node_of(t) for t in (way.known, *way.others)]) for way in ways if way.next is None],
             [(node_of(way.known), node_of(way.next)) for way in ways if way.next is not None])
@@ -186,9 +186,9 @@ class Loop:
         calls = [call for call in self.like.calls if not call.hoisted]
         invariant = {memory_of(t) for call in self.like.calls for t, place in zip(call.tensors, call.places) if place is None} - varying
         traced = {place: made[place] for call in calls for place in call.results if isinstance(place, Inner)}
-        nodes = {place: self._stand_ins.node_of(tensor) for place, tensor in traced.items() if memory_of(tensor) not in invariant}
+        nodes = {place: self._placeholders.node_of(tensor) for place, tensor in traced.items() if memory_of(tensor) not in invariant}
         *before, last = self._repeated
-        self._stand_ins.end_loop(
+        self._placeholders.end_loop(
             Over(repeat, nodes, [self.like.made, *(one.made for one in before)]), {id(tensor): tensor for tensor in traced.values()},
             [pair for call, _, _, tensors in last.calls for pair in zip(call.results, tensors)],
             {place for place in nodes if memory_of(made[place]) in varying})
@@ -203,8 +203,8 @@ class Loop:
                     continue
                 others = [one.outside.get((number, slot), known) for one in self._repeated] if (number, slot) in changing else []
                 way = Way(known, others, made.get(call.carried.get(slot)))
-                if not found.setdefault(self._stand_ins.node_of(known), way).is_same(way):
-                    self._stand_ins.fail()
+                if not found.setdefault(self._placeholders.node_of(known), way).is_same(way):
+                    self._placeholders.fail()
         cuts = [Way(tensor, [one.cuts[place] for one in self._repeated], None) for place, tensor in made.items()
                 if self.like.calls[place.call].hoisted]
         return [way for way in (*found.values(), *cuts) if way.next is not None or any(t is not way.known for t in way.others)]

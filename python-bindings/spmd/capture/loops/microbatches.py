@@ -4,7 +4,7 @@ An iteration reaches from the end of one backward() to the end of the next. When
 functions that Python made in it are known, each with its arguments. From then on each call is compared with the one in its
 place: the same function of the same numbers, and of tensors that stand to the iteration as those did, which are results of
 the same calls of it or of the iteration before, the very same tensors, or others of the same form that were there before
-the loop. Then nothing is traced: the call gives stand-ins of the form of the earlier results. Whatever Python does
+the loop. Then nothing is traced: the call gives placeholders of the form of the earlier results. Whatever Python does
 between the calls, it does. When an iteration goes another way, the loop is over, and the graph has its iteration once, with
 a note of how often it runs and of what it runs on (Repeat). What an earlier iteration gave has a node of its own where
 it is used behind the loop.
@@ -12,7 +12,7 @@ it is used behind the loop.
 What a traced iteration does is a function of what its calls are given only if the operators in it are; if all of them come
 from calls that are seen, none from a hook, a mode or an autograd.Function that the user has written; if nobody asks for
 values; and if it leaves autograd as it found it, and what it was given in the form that this had. One that does otherwise
-does not repeat. A stand-in means nothing to whoever meets it elsewhere: the step is then traced again, each of its
+does not repeat. A placeholder means nothing to whoever meets it elsewhere: the step is then traced again, each of its
 iterations (CannotRepeat).
 """
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ..ops.draws import Draws
 from ..values.known_values import MADE_OF_NUMBERS, KnownValues, hidden_writes
 from .iterations import Call, Inner, Repeat, Traced, between
 from .loop import Loop, Unlike
-from .placeholders import CannotRepeat, StandIns
+from .placeholders import CannotRepeat, Placeholders
 
 _BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
 _SET_GRAD = torch._C._set_grad_enabled
@@ -78,8 +78,8 @@ class Microbatches(Handler):
         self._last: Traced | None = None
         self._now: Traced | None = None
         self._loop: Loop | None = None  # the one that runs
-        self._stand_ins = StandIns(operators.forms)
-        self._is_cut_off = False  # a backward() would have to go through stand-ins
+        self._placeholders = Placeholders(operators.forms)
+        self._is_cut_off = False  # a backward() would have to go through placeholders
         self.repeats: list[Repeat] = []
 
     # What the trace tells.
@@ -87,8 +87,8 @@ class Microbatches(Handler):
     def note_operator(self, is_function: bool, written: Sequence[torch.Tensor] = ()) -> None:
         """An operator is traced; `is_function`: what it gives, and the nodes that it leaves, follow from the form of its
         tensors and from its other arguments."""
-        if self._stand_ins.share_with_unseen(written):
-            self._stand_ins.fail()
+        if self._placeholders.share_with_unseen(written):
+            self._placeholders.fail()
         if self._now is not None:
             self._now.written += written
             self._now.plain &= self._inside and is_function
@@ -107,41 +107,41 @@ class Microbatches(Handler):
             index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
 
     def _meet(self, func: Any, args: tuple, kwargs: dict[str, Any]) -> None:
-        """Before an operator is traced: its stand-ins get nodes. Raises if one means nothing outside of its iteration."""
+        """Before an operator is traced: its placeholders get nodes. Raises if one means nothing outside of its iteration."""
         if self._loop is not None and not self._loop.is_hoisting:  # of no call that was seen
             self._end()
         self._met += 1
-        if not self._stand_ins.are_used:
+        if not self._placeholders.are_used:
             return
         tensors = tensors_in(args, kwargs)
-        if not all(map(self._stand_ins.means_something, tensors)) or torch._C._current_graph_task_id() != -1 and (
+        if not all(map(self._placeholders.means_something, tensors)) or torch._C._current_graph_task_id() != -1 and (
                 self._is_cut_off or not self._through_autograd):
-            self._stand_ins.fail()
-        self._is_cut_off |= func not in _WITHOUT_GRADIENT and torch.is_grad_enabled() and self._stand_ins.are_detached(tensors)
+            self._placeholders.fail()
+        self._is_cut_off |= func not in _WITHOUT_GRADIENT and torch.is_grad_enabled() and self._placeholders.are_detached(tensors)
 
     def refuse_outputs(self, values: Iterable[Any]) -> None:
-        """Raises if the step gives back a stand-in that means nothing there."""
-        if self._stand_ins.failed or not all(map(self._stand_ins.means_something, values)) or self._stand_ins.have_gradients():
-            self._stand_ins.fail()
+        """Raises if the step gives back a placeholder that means nothing there."""
+        if self._placeholders.failed or not all(map(self._placeholders.means_something, values)) or self._placeholders.have_gradients():
+            self._placeholders.fail()
 
     @contextlib.contextmanager
     def or_cannot_repeat(self) -> Iterator[None]:
-        """While the trace is made: what goes wrong in one with stand-ins may go well without."""
+        """While the trace is made: what goes wrong in one with placeholders may go well without."""
         try:
             yield
         except Exception as error:
-            if not (self._stand_ins.are_used or self._stand_ins.failed):
+            if not (self._placeholders.are_used or self._placeholders.failed):
                 raise
             raise CannotRepeat from error
         finally:
-            self._stand_ins.forget()
+            self._placeholders.forget()
 
     # Iterations that are traced.
 
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
         """While the step runs."""
-        self._stand_ins.tracer, self._set_item, self._modes = get_proxy_mode().tracer, torch.Tensor.__setitem__, (modes()[0], False)
+        self._placeholders.tracer, self._set_item, self._modes = get_proxy_mode().tracer, torch.Tensor.__setitem__, (modes()[0], False)
         yield
         if self._loop is not None:
             self._end()
@@ -156,8 +156,8 @@ class Microbatches(Handler):
             except Unlike:
                 self._end()
         self._has_node_of_autograd |= func == _GRAD_FN
-        if self._stand_ins.are_used and any(map(self._stand_ins.has, tensors_in(args, kwargs))):
-            return self._call_of_stand_ins(func, args, kwargs)
+        if self._placeholders.are_used and any(map(self._placeholders.has, tensors_in(args, kwargs))):
+            return self._call_of_placeholders(func, args, kwargs)
         result = self._call(func, args, kwargs)
         if func is _BACKWARD:
             self._end_of_traced()
@@ -166,7 +166,7 @@ class Microbatches(Handler):
     def is_computed(self, tensor: torch.Tensor) -> bool:
         """Whether it is one floating number that no call knows before it begins."""
         return isinstance(tensor, FakeTensor) and tensor.is_floating_point() and tensor.numel() == 1 and tensor.dim() == 0 \
-            and (self._stand_ins.has(tensor) or self._stand_ins.node_of(tensor) is not None and not self._known.knows(tensor))
+            and (self._placeholders.has(tensor) or self._placeholders.node_of(tensor) is not None and not self._known.knows(tensor))
 
     def _call(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         outer, self._through_autograd = self._through_autograd, func in _THROUGH_AUTOGRAD
@@ -175,14 +175,14 @@ class Microbatches(Handler):
         finally:
             self._through_autograd = outer
 
-    def _call_of_stand_ins(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _call_of_placeholders(self, func: Callable, args: tuple, kwargs: dict[str, Any]) -> Any:
         """A call that is given some, which autograd knows nothing of; nor do they tell more than their form."""
         if func in _THROUGH_AUTOGRAD:
-            self._stand_ins.fail()
+            self._placeholders.fail()
         met = self._met
         result = self._call(func, args, kwargs)
         if met == self._met and not tensors_in((result,), {}) and func not in TELL_OF_FORM:
-            self._stand_ins.fail()
+            self._placeholders.fail()
         return result
 
     def _end_of_traced(self) -> None:
@@ -195,7 +195,7 @@ class Microbatches(Handler):
             if last is not None and now.looks_like(last):
                 now.likes = [Likeness.of(tensor) for call in now.calls for result, tensor in zip(call.results, call.made)
                              if isinstance(result, Inner)]
-                self._loop = Loop(now, self._stand_ins, self._draws, self._numbers, self._gradients)
+                self._loop = Loop(now, self._placeholders, self._draws, self._numbers, self._gradients)
                 return
         self._now = Traced(self._gradients(), self._known.questions)
 
@@ -212,7 +212,7 @@ class Microbatches(Handler):
 
     def _may_repeat(self, func: Callable, tensors: list[torch.Tensor]) -> bool:
         """Gradients reach nothing from outside of the iteration but parameters, and no Python of the user runs within a call."""
-        return modes() == self._modes and all(self._stand_ins.node_of(t) is not None and not t.is_complex() and
+        return modes() == self._modes and all(self._placeholders.node_of(t) is not None and not t.is_complex() and
                    (not t.requires_grad or id(t) in self._now.made or id(t) in self._numbers or func is _DETACH
                     or not torch.is_grad_enabled()) for t in tensors)
 
@@ -227,7 +227,7 @@ class Microbatches(Handler):
         for tensor, place in zip(tensors, call.places):
             if place is None:
                 now.forms.setdefault(id(tensor), (tensor, form_of(tensor)))
-        self._inside, streams, before = True, self._draws.streams, self._stand_ins.last_node()
+        self._inside, streams, before = True, self._draws.streams, self._placeholders.last_node()
         try:
             result = func(*args, **kwargs)
         except BaseException:
@@ -235,7 +235,7 @@ class Microbatches(Handler):
             raise
         finally:
             self._inside = False
-        call.nodes, call.streams = between(before, self._stand_ins.last_node()), self._draws.streams - streams
+        call.nodes, call.streams = between(before, self._placeholders.last_node()), self._draws.streams - streams
         now.plain &= streams > 0 or not call.streams  # the first draw of a step counts it
         now.plain &= self._note_results(call, result)
         now.calls.append(call)
@@ -254,7 +254,7 @@ class Microbatches(Handler):
         for number, tensor in enumerate(call.made):
             if tensor is None or id(tensor) in given:
                 call.results.append(None if tensor is None else given[id(tensor)])
-            elif self._stand_ins.node_of(tensor) not in nodes or id(tensor) in self._now.made or tensor.is_complex():
+            elif self._placeholders.node_of(tensor) not in nodes or id(tensor) in self._now.made or tensor.is_complex():
                 return False
             else:
                 call.results.append(Inner(len(self._now.calls), number))

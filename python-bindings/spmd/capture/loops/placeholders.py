@@ -16,10 +16,10 @@ from .iterations import Inner, Over, Repeat, of_iteration
 
 
 class CannotRepeat(Exception):
-    """The step does something with a stand-in; it has to be traced without any."""
+    """The step does something with a placeholder; it has to be traced without any."""
 
 
-class StandIns:
+class Placeholders:
     """Those of one trace."""
 
     def __init__(self, forms: OperatorForms):
@@ -51,7 +51,7 @@ class StandIns:
 
     def make(self, likes: Sequence[Likeness]) -> dict[int, torch.Tensor]:
         """Those of a whole iteration, by id, at once: one by one they take three times as long."""
-        made = self._forms.stand_ins(likes)
+        made = self._forms.placeholders(likes)
         numbers = dict(zip(map(id, made), made))
         self._without_node |= numbers
         self._all |= numbers
@@ -62,7 +62,7 @@ class StandIns:
         return id(tensor) in self._without_node
 
     def node_of(self, tensor: Any) -> torch.fx.Node | None:
-        """Of any tensor; None of what has none: a real tensor, a stand-in."""
+        """Of any tensor; None of what has none: a real tensor, a placeholder."""
         slot = self.tracer.tensor_tracker.get(tensor) if isinstance(tensor, FakeTensor) and tensor.layout is torch.strided else None
         return None if slot is None else slot.proxy.node
 
@@ -100,18 +100,18 @@ class StandIns:
         """Whether autograd has ended at one."""
         return any(tensor.is_leaf and tensor.grad is not None for tensor in self._leaves)
 
-    def give_node(self, stand_in: torch.Tensor, tensor: torch.Tensor) -> None:
+    def give_node(self, placeholder: torch.Tensor, tensor: torch.Tensor) -> None:
         """The node of `tensor`, with which others may share memory."""
-        self._set_node(stand_in, self.node_of(tensor))
+        self._set_node(placeholder, self.node_of(tensor))
         if is_view(tensor):
-            self._unwritten[memory_of(stand_in)] = stand_in
+            self._unwritten[memory_of(placeholder)] = placeholder
 
-    def _set_node(self, stand_in: torch.Tensor, node: torch.fx.Node) -> None:
+    def _set_node(self, placeholder: torch.Tensor, node: torch.fx.Node) -> None:
         slot = next(iter(self.tracer.tensor_tracker.values()))
-        self.tracer.tensor_tracker[stand_in] = type(slot)(type(slot.proxy)(node, self.tracer), None)
-        del self._without_node[id(stand_in)]
-        if stand_in.requires_grad:
-            self._detached[id(stand_in)] = stand_in
+        self.tracer.tensor_tracker[placeholder] = type(slot)(type(slot.proxy)(node, self.tracer), None)
+        del self._without_node[id(placeholder)]
+        if placeholder.requires_grad:
+            self._detached[id(placeholder)] = placeholder
 
     def end_loop(self, over: Over, traced: dict[int, torch.Tensor], last: Iterable[tuple[Any, torch.Tensor]], unseen: set[Inner]) -> None:
         """Behind a loop its nodes are what its `last` iteration made of them, and no more the tensors that were `traced`. `unseen`: those

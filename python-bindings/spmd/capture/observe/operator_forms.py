@@ -177,7 +177,7 @@ class OperatorForms(Handler):
                 tracker[made[number]] = slot_type(proxy_type(item, tracer), None)
         return form.kind(made)
 
-    def stand_ins(self, likes: Sequence[Likeness]) -> list[torch.Tensor]:
+    def placeholders(self, likes: Sequence[Likeness]) -> list[torch.Tensor]:
         """Fakes of these forms, each in memory of its own, that the tracer does not know. A call of its own for each of them would
         take longer."""
         with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():

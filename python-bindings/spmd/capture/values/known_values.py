@@ -105,7 +105,7 @@ class KnownValues:
         self._writes: collections.Counter[int] = collections.Counter()  # by memory
         self.questions = 0  # that were asked so far
 
-    def asked(self, func: OpOverload, args: tuple) -> Computation | None:
+    def computation_of(self, func: OpOverload, args: tuple) -> Computation | None:
         """The number that Python asks for: .item(), torch.equal. None: it asks for none, or that is not known."""
         return self._computation(func, args) if func in _ASK and all(map(self.knows, args)) else None
 

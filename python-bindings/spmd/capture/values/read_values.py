@@ -14,7 +14,7 @@ from ...torch_api.tracing import pytree
 from ..errors import Frame, depends_on_values
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from .known_values import KnownValues
-from .value_guards import Asked
+from .value_guards import ValueGuards
 
 _ITEM = torch.ops.aten._local_scalar_dense.default
 # Factories whose numbers say how many elements they make.
@@ -26,8 +26,8 @@ class ReadValues(Handler):
 
     phase = Phase.VALUE
 
-    def __init__(self, known: KnownValues, asked: Asked, note_answer: Callable[[], None]):
-        self._known, self._asked, self._note_answer = known, asked, note_answer
+    def __init__(self, known: KnownValues, guards: ValueGuards, note_answer: Callable[[], None]):
+        self._known, self._guards, self._note_answer = known, guards, note_answer
         self.items: list[tuple[Any, tuple[Frame, ...]]] = []  # what .item() gave, and where
 
     def answer(self, call: OpCall) -> Any:
@@ -35,12 +35,12 @@ class ReadValues(Handler):
             with call.traced():
                 call.args = (call.args[0].reshape(()),)
             call.set_tensors(list(call.args))
-        call.question = asked = self._known.asked(call.func, call.args)
+        call.question = computation = self._known.computation_of(call.func, call.args)
         number = None
-        if asked is not None and not asked.roots:
-            number = asked.run()
-        elif asked is not None and not _stands_for_itself(call):
-            number = self._asked.tell_value(asked, call.stack)
+        if computation is not None and not computation.roots:
+            number = computation.run()
+        elif computation is not None and not _stands_for_itself(call):
+            number = self._guards.tell_value(computation, call.stack)
         if number is not None:
             self._note_answer()
             return number
@@ -57,7 +57,7 @@ class ReadValues(Handler):
         if call.func is _ITEM:
             self.items.append((result, call.stack))
             if call.question is not None:
-                self._asked.note_number(result, call.question)
+                self._guards.note_number(result, call.question)
 
     def _with_known_sizes(self, call: OpCall) -> None:
         """With the values of sizes that the batch says: what an operator makes has as many elements."""
@@ -65,7 +65,7 @@ class ReadValues(Handler):
             return
 
         def known(leaf: Any) -> Any:
-            told = self._asked.tell(leaf.node.expr, call.stack) if isinstance(leaf, torch.SymInt) else None
+            told = self._guards.tell(leaf.node.expr, call.stack) if isinstance(leaf, torch.SymInt) else None
             return leaf if told is None else told
 
         is_range = call.func.overloadpacket in _RANGES

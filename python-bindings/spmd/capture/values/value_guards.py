@@ -43,7 +43,7 @@ class _Question:
         return (int(found) if found.is_integer else float(found)) if found.is_number and found.is_real else None
 
 
-class Asked:
+class ValueGuards:
     """The questions of one trace, each with what the step was told."""
 
     def __init__(self, batch: Sequence[torch.Tensor] = ()):

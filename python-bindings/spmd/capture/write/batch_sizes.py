@@ -116,7 +116,7 @@ def for_sizes(largest: StepPackage, other: StepPackage, rows: int, other_rows: i
 
 def _of_this_batch(package: StepPackage) -> str:
     """What a capture has done that is known of the batch it was given alone; empty if there is none."""
-    return "asks for values of its batch" if package.asked else "appends to a list" if package.grown else ""
+    return "asks for values of its batch" if package.guards else "appends to a list" if package.grown else ""
 
 
 def _with_input(step: dict[str, Any], name: str, size: int) -> dict[str, Any]:

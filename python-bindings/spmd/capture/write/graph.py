@@ -13,7 +13,7 @@ from ..model.run import Run
 from ..observe.op_recorder import provenance
 from ..optimizer.gradients import Gradients, first_use
 from ..optimizer.optimizer_numbers import OptimizerNumbers
-from ..values.value_guards import Asked
+from ..values.value_guards import ValueGuards
 from ..world.environment import Environment
 from ..world.held import Held
 from ..world.seeds import SeededGenerators
@@ -42,7 +42,7 @@ class Trace:
     optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)
     untouched: frozenset[str] = frozenset()  # gradients that are as they were
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)
-    asked: Asked = dataclasses.field(default_factory=Asked)  # what the step was told of its batch
+    guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # what the step was told of its batch
     repeats: list[Repeat] = dataclasses.field(default_factory=list)
     settings: list[Setting] = dataclasses.field(default_factory=list)  # of modules
 

@@ -18,7 +18,7 @@ from ...torch_api.tracing import FakeTensor
 from ..optimizer.gradients import Gradients
 from ..optimizer.optimizer_numbers import OptimizerNumbers
 from ..values.lazy_rows import Check
-from ..values.value_guards import Asked
+from ..values.value_guards import ValueGuards
 from ..world.grown_lists import Grown
 from ..world.held import Held
 from ..world.leaked_values import Left
@@ -41,7 +41,7 @@ class StepPackage:
     weights: dict[str, torch.Tensor]
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
-    asked: Asked = dataclasses.field(default_factory=Asked)  # trace.Trace; in this process only
+    guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # trace.Trace; in this process only
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)  # trace.Trace; in this process only
     gradients: Gradients = Gradients()  # trace.Trace; in this process only
     left: list[Left] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
