@@ -1,7 +1,7 @@
 //===- CheckPrecision.cpp - a unit's precision and the step's -------------===//
 //
 // [Note: precision]
-// In which type a step computes is decided when it is captured: its graph has the casts (capture/model/casts.py). What a
+// In which type a step computes is decided when it is captured: its graph has the casts (capture/optimizer/casts.py). What a
 // unit's options say of `param` is checked against them, so that no plan promises what its program does not do.
 // `reduce` is obeyed here (Gradients.cpp); that there is a `master` is checked, too; `buffer` and `output` concern no
 // collective. An optimizer's state may have other types than the parameters, those of a unit one for each kind: it is

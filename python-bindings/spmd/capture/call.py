@@ -12,10 +12,10 @@ import torch
 from ..precision import Precision
 from ..torch_api.tracing import pytree
 from .errors import CaptureError
-from .model.casts import computing_in
 from .model.exported import exported_module, is_exported, without_aliases
 from .model.parts import Part, find_model, find_optimizers
 from .model.torch_compiled import original
+from .optimizer.casts import computing_in
 from .optimizer.kept_gradients import keeping_gradients
 from .optimizer.masters import stepping_masters, wanted_masters
 from .optimizer.optimizers import Optimizers

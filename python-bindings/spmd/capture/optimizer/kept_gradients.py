@@ -20,8 +20,8 @@ from ...precision import Precision
 from ...torch_api.modules import parameters_of
 from ...torch_api.tensors import foreach_mul_
 from ..errors import CaptureError, Frame, error_at, user_frames, users_frames
-from ..model.casts import policies
 from ..observe import patches
+from .casts import policies
 from .optimizers import Optimizers
 
 

@@ -22,6 +22,7 @@ from ...torch_api.tensors import base_of, make_subclass, version_of
 from ...torch_api.tracing import disable_current_modes, pytree
 from ..errors import CaptureError, Frame, error_at
 from ..observe.stacks import user_stack
+from ..observe.traced_value import TracedValue
 from ..ops.grouped_products import GroupedMm
 
 _PRODUCTS = {functional.linear: True, torch.matmul: False, torch.Tensor.matmul: False, torch.Tensor.__matmul__: False,
@@ -237,7 +238,7 @@ class Origin:
         return [Step(func, args, kwargs, part, current_mode(), versions) for part in ([None] if parts is None else range(parts))]
 
 
-class Rows(torch.Tensor):
+class Rows(torch.Tensor, TracedValue):
     """Stands for the rows of one part; `origin` says of which, and `value` what was done to them. `sample` has their form, of _MANY
     rows. `is_new`: they are a copy of a tensor's that nothing was computed with; `is_viewed`: they may be in
     one memory with others; `tensor`: what they are after an operator that their number had to be known for; `stack`: the lines that

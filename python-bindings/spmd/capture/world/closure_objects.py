@@ -12,9 +12,9 @@ from typing import Any, Callable, Iterable
 
 import torch
 
-from ..optimizer.loss_scaling import scaler_there, state_of_scaler
 from .function_caches import CachedFunction
 from .paths import Place
+from .scaler_state import scaler_there, state_of_scaler
 from .walk import CLOSURE_OBJECTS, ENTRIES, EVERY, NOTHING, NUMBERS, SIZED, Edge, Node, Visitor, children, walk
 
 

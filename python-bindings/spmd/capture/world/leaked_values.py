@@ -18,7 +18,7 @@ import torch
 
 from ...torch_api.tracing import FakeTensor, pytree
 from ..errors import CaptureError, Frame
-from ..values.lazy_rows import Rows
+from ..observe.traced_value import TracedValue
 from .code_names import names_in_class
 from .held import Held
 from .host_state import edges_of_state
@@ -26,7 +26,7 @@ from .paths import attribute_path, entry_path
 from .user_code import has_users_class
 from .walk import HOST_STATE, NOTHING, NUMBERS, OPAQUE, Edge, Node, Visitor, walk
 
-TRACED = (FakeTensor, Rows, torch.SymFloat, torch.SymInt, torch.SymBool)
+TRACED = (FakeTensor, TracedValue, torch.SymFloat, torch.SymInt, torch.SymBool)
 Blank = Callable[[torch.Tensor], torch.Tensor]
 
 

@@ -17,9 +17,9 @@ from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError, Frame, error_at
 from ..loops.iterations import Repeat, of_iteration
-from ..model.casts import is_used, regions
 from ..model.fakes import Input
 from ..ops.custom_ops import kernels_of
+from ..optimizer.casts import is_used, regions
 from ..optimizer.masters import MASTER, wanted_masters
 from ..optimizer.optimizers import Optimizers
 from ..values.python_numbers import name_numbers

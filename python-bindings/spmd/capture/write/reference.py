@@ -12,17 +12,17 @@ from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError
 from ..model.activation_checkpoint import inline_checkpoints
-from ..model.casts import is_used
 from ..model.torch_compiled import run_eagerly
 from ..ops.composites import one_op_composites
 from ..ops.draws import Draws
 from ..ops.sync_batch_norm import one_device, sync_batch_norms
+from ..optimizer.casts import is_used
 from ..world.held import whole
 from .build import StepPackage
+from .outputs import Output
 from .put_back import put_back
 from .replicas import Original, Replicas, untouched
 from .result import wrap
-from .outputs import Output
 from .zero_gradients import zero_gradients
 
 FinalState = Literal["all", "zero_gradient", "none"]
