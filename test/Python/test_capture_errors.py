@@ -457,7 +457,7 @@ def test_two_optimizers_of_one_parameter() -> None:
 
 def test_what_closures_hold_is_part_of_a_program() -> None:
     """A graph holds their numbers as constants: another value is another graph. Tensors are read at every call."""
-    from spmd.capture.world.captured_constants import baked_values, changed
+    from spmd.capture.world.captured_constants import captured_constants, changed
     from spmd.capture.call import StepCall
     example = mlp.setup()
     scale, weights = 1.0, torch.ones(6)
@@ -469,7 +469,7 @@ def test_what_closures_hold_is_part_of_a_program() -> None:
         return StepCall(step, (example["model"], example["optimizer"], *example["args"]), {}).key()
 
     first, held = key(), spmd.capture(step, example["model"], example["optimizer"], *example["args"]).held
-    baked = baked_values(step, example["model"], held)
+    baked = captured_constants(step, example["model"], held)
     assert key() == first and list(held.tensors) == ["weights"]
     mlp.train_step(example["model"], example["optimizer"], *example["args"])
     weights.mul_(2)
@@ -538,9 +538,9 @@ def scale():
 
 def test_what_objects_and_modules_hold_is_part_of_a_program() -> None:
     """Each number that the code reads, and none that it does not, whatever it is called."""
-    from spmd.capture.world.captured_constants import baked_values, changed
+    from spmd.capture.world.captured_constants import captured_constants, changed
     model, owner = Scaled(), Weighted()
-    baked = baked_values(owner.step, model)
+    baked = captured_constants(owner.step, model)
     assert changed(baked) is None
     assert not {"loss", "x", "model", "step"} & {value.path for value in baked}, "locals and attributes are no globals"
     owner.step_number, owner.loss, model.steps_seen = 7, torch.ones(()), 7

@@ -21,11 +21,12 @@ from .call import CallOptions, CaptureOptions, StepCall
 from .errors import CaptureError, error_at
 from .model.wrapped import check_not_wrapped
 from .observe.quick import quickly
+from .ops import custom_ops
 from .optimizer.gradients import fetch_gradients
 from .optimizer.optimizer_state import first_step_differs
 from .optimizer.scheduled import Scheduled
 from .trace import trace, trace_first_step
-from .world.captured_constants import baked_values, changed
+from .world.captured_constants import captured_constants, changed
 from .world.closure_objects import CompiledFunction
 from .world.code_names import users_hooks
 from .world.held import whole
@@ -122,8 +123,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
                        "return it from the step, or copy it into a buffer of the module; what spmd.compile has made puts "
                        "it there")
     if package.settings:
-        read = baked_values(call.train_step, call.model, package.held, call.others,
-                            users_hooks(whole(call.model, package.held), call.optimizers))
+        hooks = users_hooks(whole(call.model, package.held), call.optimizers.tables_of_hooks())
+        read = captured_constants(call.train_step, call.model, package.held, call.others, [*custom_ops.functions(), *hooks])
         check_unread(package.settings, lambda: (found := changed(read)) and (found.path, found.get()))
     if reference:
         record_reference(package, call, reference, ReferenceOptions(

@@ -121,7 +121,7 @@ class StepCall:
         if last is not None:
             self._hook_parts = [part.again(torch.optim.Optimizer) for part in last._hook_parts]
         if last is None or None in self._hook_parts:
-            found = {id(part.value): part for hook in users_hooks(self.model, self.optimizers)
+            found = {id(part.value): part for hook in users_hooks(self.model, self.optimizers.tables_of_hooks())
                      for part in find_optimizers(hook)}
             self._hook_parts = list(found.values())
         known = set(map(id, (*self.optimizers.given, *self.optimizers.parts)))

@@ -29,6 +29,7 @@ from .observe.function_mode import FunctionMode
 from .observe.op_recorder import LastOperator, OpRecorder
 from .observe.operator_forms import OperatorForms
 from .observe.stacks import user_stack
+from .ops import custom_ops
 from .ops.complex_numbers import ComplexNumbers
 from .ops.composites import one_op_composites
 from .ops.custom_ops import KernelArguments
@@ -48,13 +49,14 @@ from .values.read_values import ReadValues
 from .values.segments import Segments
 from .values.value_checks import no_value_checks
 from .values.value_guards import ValueGuards
-from .world.closure_objects import Place
+from .world.code_names import users_hooks
 from .world.device_meshes import meshes_outside
 from .world.environment import Environment
 from .world.foreign import ForeignTensors
 from .world.function_caches import forgetting_fakes
 from .world.held import named_modules, no_gradients_outside
 from .world.iterators import check_taken, check_taken_so_far, has_ended
+from .world.paths import Place
 from .world.side_effects import SideEffects, warn_of_output_and_clocks
 from .write.collect import collect, used
 from .write.graph import Trace
@@ -159,7 +161,9 @@ class TraceSession:
     def _watched(self) -> Iterator[None]:
         """What the step's Python changes beside its results (world/side_effects.py)."""
         self._numbers, self._optimizer_numbers = self.fakes.all_numbers(), self.fakes.optimizer_numbers()
-        effects = SideEffects(self.call.train_step, self.fakes, self.call.model, self.call.optimizers, self.call.others)
+        call, everything = self.call, self.fakes.whole
+        functions = [call.train_step, *users_hooks(everything, call.optimizers.tables_of_hooks()), *custom_ops.functions()]
+        effects = SideEffects(functions, list(named_modules(call.model, everything)), self.fakes, call.others)
         with effects.watched() as self.effects:
             yield
 

@@ -26,7 +26,7 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     step leaves behind are part of its state also where it clears them before it computes them anew, and those that it
     clears once they are used, as the optimizer got them. `gradients`: the ids of parameters whose gradients are there when
     the step begins."""
-    functions = [call.train_step, *users_hooks(call.model, call.optimizers), *custom_ops.functions()]
+    functions = [call.train_step, *users_hooks(call.model, call.optimizers.tables_of_hooks()), *custom_ops.functions()]
     known = [call.model, *call.optimizers.parts, *call.optimizers.holders, *call.batch, *call.model.parameters(), *call.model.buffers()]
     environment = Environment(*candidates(functions, call.model, call.others, known))
     reach_pairs(environment.reached, call.model)

@@ -10,15 +10,17 @@ import torch
 from ..capture import StepPackage
 from ..capture.call import StepCall
 from ..capture.observe.surroundings import surroundings
+from ..capture.ops import custom_ops
 from ..capture.optimizer.optimizers import Optimizers
 from ..capture.optimizer.scheduled import option_names
-from ..capture.write.outputs import Output
-from ..capture.world.captured_constants import BakedValue, are_alike, baked_values, begun_with, changed as changed_value, slots_of
+from ..capture.world.captured_constants import CapturedConstant, EarlierCalls, are_alike, begun_with, captured_constants, \
+    changed as changed_value, slots_of
 from ..capture.world.code_names import users_hooks
 from ..capture.world.held import Held, named_modules, whole
-from ..capture.world.walk import NUMBERS
 from ..capture.world.leaked_values import Table, leave, note_values
 from ..capture.world.settings import put
+from ..capture.world.walk import NUMBERS
+from ..capture.write.outputs import Output
 from ..capture.write.package import OwnStates
 from ..compiler import plan_of, report_of
 from ..planning import Plan, read_plan
@@ -30,12 +32,12 @@ from .live_state import Replaced
 
 
 def found_at_beginning(call: StepCall, package: StepPackage, held: Held,
-                       is_read: Callable[[str, torch.Tensor], bool]) -> list[BakedValue]:
+                       is_read: Callable[[str, torch.Tensor], bool]) -> list[CapturedConstant]:
     """What a call of the step finds that its program has as constants: what its code reads, and what is where it leaves something.
     `is_read`: whether the trace has read what an earlier call has left at a path."""
     everything = whole(call.model, held)
-    found = baked_values(call.train_step, call.model, held, call.others, users_hooks(everything, call.optimizers), is_read,
-                         package.grown)
+    hooks = [*custom_ops.functions(), *users_hooks(everything, call.optimizers.tables_of_hooks())]
+    found = captured_constants(call.train_step, call.model, held, call.others, hooks, EarlierCalls(is_read, package.grown))
     if package.left or package.settings:
         modules = dict(named_modules(call.model, everything))
         found += [*slots_of(package.left, modules, held, is_read), *begun_with(package.settings, modules)]
@@ -49,7 +51,7 @@ class Program:
     call: StepCall
     key: tuple[Any, ...]
     options: list[dict[str, str]]  # of each param group, those that are part of the program
-    baked: list[BakedValue]  # what the step's code read from objects, dicts and modules
+    baked: list[CapturedConstant]  # what the step's code read from objects, dicts and modules
     held: Held  # what it reaches without an argument, as the last call found it
     package: StepPackage
     artifact: Path

@@ -20,7 +20,8 @@ from ...torch_api.tracing import (FakeTensor, disable_current_modes, disable_pro
 from ..errors import CaptureError, Frame, error_at
 from ..observe.dispatch_mode import OpCall
 from ..observe.memory import memory_of
-from ..world.closure_objects import Place, Reached
+from ..world.closure_objects import Reached
+from ..world.paths import Place
 from . import fourier
 
 _aten = torch.ops.aten

@@ -21,7 +21,7 @@ import torch
 from ...torch_api.operators import OpOverload, schema_of
 from ...torch_api.tracing import FakeTensor, disable_current_modes, pytree
 from ..observe.memory import memory_of
-from ..world.closure_objects import Place
+from ..world.paths import Place
 
 _aten = torch.ops.aten
 # Made of sizes and numbers alone; of a tensor that is given, only its shape and type count.

@@ -23,7 +23,6 @@ import torch
 
 from ...torch_api.modules import children_of
 from ...torch_api.tensors import version_of
-from ..ops import custom_ops
 from .grown_lists import KINDS, Grown
 from .held import Held, named_modules, whole
 from .host_state import host_state
@@ -41,7 +40,7 @@ _GROWS = (["append"], ["extend"])  # steps of a path
 _LONGEST = 16  # of lists of numbers that are compared whole
 
 
-class BakedValue(NamedTuple):
+class CapturedConstant(NamedTuple):
     """One value: where it was read, how to read it again, what it was."""
 
     path: str
@@ -50,7 +49,7 @@ class BakedValue(NamedTuple):
     version: int | None  # of a tensor
 
 
-def changed(values: list[BakedValue]) -> BakedValue | None:
+def changed(values: list[CapturedConstant]) -> CapturedConstant | None:
     """The first that is no longer what it was."""
     for baked in values:
         now = baked.get()
@@ -63,7 +62,7 @@ def changed(values: list[BakedValue]) -> BakedValue | None:
     return None
 
 
-def are_alike(values: list[BakedValue], others: list[BakedValue]) -> bool:
+def are_alike(values: list[CapturedConstant], others: list[CapturedConstant]) -> bool:
     """True when a step that reaches other objects of the same form reads the same from them: equal numbers, in objects
     of the same classes."""
     if [v.path for v in values] != [v.path for v in others]:
@@ -75,17 +74,23 @@ def are_alike(values: list[BakedValue], others: list[BakedValue]) -> bool:
                for one, other in zip(values, others))
 
 
-def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
-                 arguments: Mapping[str, Any] = types.MappingProxyType({}), hooks: Iterable[Callable] = (),
-                 is_read: Callable[[str, torch.Tensor], bool] = lambda path, tensor: True,
-                 grown: Iterable[Grown] = ()) -> list[BakedValue]:
-    """Those of a step, of its `arguments` (the Python values among them, by path), of its `hooks`, and of the modules of its
-    model and of those that are held; their tensors, what is held, and the modes of modules are not among them. `is_read`:
-    whether the trace has read a tensor that an earlier call has left, by its path; of the others the form is compared. Of
-    the `grown` lists that the bytecode does not tell, whether they are empty: what was put into an empty list may have been
-    appended, or put at its front, or have replaced what was in it."""
+class EarlierCalls(NamedTuple):
+    """What earlier calls of a step have left. `is_read`: whether the trace has read a tensor that an earlier call has left, by its
+    path; of the others the form is compared. `grown`: lists of which it matters whether they are empty, where bytecode does not
+    say: what was put into an empty list may have been appended, or put at its front, or have replaced what was in it."""
+
+    is_read: Callable[[str, torch.Tensor], bool] = lambda path, tensor: True
+    grown: Iterable[Grown] = ()
+
+
+def captured_constants(step: Callable, model: torch.nn.Module, held: Held = Held(),
+                       arguments: Mapping[str, Any] = types.MappingProxyType({}), hooks: Iterable[Callable] = (),
+                       earlier: EarlierCalls = EarlierCalls()) -> list[CapturedConstant]:
+    """Those of a step, of its `arguments` (the Python values among them, by path), of its `hooks` and other functions that run within,
+    and of the modules of its model and of those that are held; their tensors, what is held, and the modes of modules are not among
+    them."""
     tensors = (*model.parameters(), *model.buffers(), *(tensor for _, tensor in held.tensors.values()))
-    reader = _Reader(set(map(id, tensors)), is_read)
+    reader = _Reader(set(map(id, tensors)), earlier.is_read)
     step = inspect.unwrap(step)
     owner = getattr(step, "__self__", None)
     function = getattr(step, "__func__", step)
@@ -97,7 +102,7 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
     for path, value in objects.items():
         if path not in names:  # in a container
             reader.take_all(path, value)
-    for function in (*custom_ops.functions(), *hooks):
+    for function in hooks:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         if not reader.read_code(name, function) and has_users_class(function):
             reader.read(type(function).__call__, function, name)
@@ -107,13 +112,13 @@ def baked_values(step: Callable, model: torch.nn.Module, held: Held = Held(),
     for place, root in held.watched.values():
         reader.read_code(place.path, root)
     reader.read_of_parameters(modules)
-    are_empty = [BakedValue(f"whether {one.path} is empty", one.is_empty, one.is_empty(), None) for one in grown
+    are_empty = [CapturedConstant(f"whether {one.path} is empty", one.is_empty, one.is_empty(), None) for one in earlier.grown
                  if id(one.now()) not in reader.lists]
     return [*reader.found.values(), *are_empty]
 
 
 def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held: Held,
-             is_read: Callable[[str, torch.Tensor], bool]) -> list[BakedValue]:
+             is_read: Callable[[str, torch.Tensor], bool]) -> list[CapturedConstant]:
     """What is in the places where a step leaves something, before a call: it may ask for that in ways that no bytecode
     tells (hasattr, getattr). Of a tensor that is read at every call (held), or that an earlier call has left and that the
     trace has not read, the form is compared."""
@@ -125,18 +130,18 @@ def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held:
         value = get()
         if isinstance(value, torch.Tensor) and (id(value) in ids or is_left(value) and not is_read(path, value)):
             get = functools.partial(_form_of_tensor, get)
-            found.append(BakedValue(path, get, get(), None))
+            found.append(CapturedConstant(path, get, get(), None))
         elif is_left_tree(value):
             get = functools.partial(_form_of_tree, get, False)  # numbers may be of the last call
-            found.append(BakedValue(path, get, get(), None))
+            found.append(CapturedConstant(path, get, get(), None))
         else:
             is_own = value is one.value  # a parameter, whose values are no matter
             version = version_of(value) if isinstance(value, torch.Tensor) and not is_own else None
-            found.append(BakedValue(path, get, value, version))
+            found.append(CapturedConstant(path, get, value, version))
     return found
 
 
-def begun_with(settings: Iterable[Setting], modules: Mapping[str, torch.nn.Module]) -> list[BakedValue]:
+def begun_with(settings: Iterable[Setting], modules: Mapping[str, torch.nn.Module]) -> list[CapturedConstant]:
     """What is in the attributes of modules that a step sets, before a call: as of slots_of(), it may ask for that in ways that no
     bytecode tells. Of a shape it is whether there is one, for most differ from batch to batch."""
     def form(attributes: dict[str, Any], name: str) -> Any:
@@ -147,14 +152,14 @@ def begun_with(settings: Iterable[Setting], modules: Mapping[str, torch.nn.Modul
         module = modules.get(one.module) or one.found()
         if module is not None and not one.is_parameter and one.name != "training":
             get = functools.partial(form, vars(module), one.name)
-            found.append(BakedValue(f"{one.module or 'model'}.{one.name} at the beginning", get, get(), None))
+            found.append(CapturedConstant(f"{one.module or 'model'}.{one.name} at the beginning", get, get(), None))
     return found
 
 
 class _Reader:
     def __init__(self, ignored: set[int], is_read: Callable[[str, torch.Tensor], bool]):
         self._is_read = is_read
-        self.found: dict[str, BakedValue] = {}
+        self.found: dict[str, CapturedConstant] = {}
         self.lists: set[int] = set()  # their ids
         self._ignored = ignored
         self._read: set[tuple[int, int]] = set()
@@ -164,7 +169,7 @@ class _Reader:
     def read_module(self, module: torch.nn.Module, path: str) -> None:
         """What its forward() reads, and which function that is."""
         get = functools.partial(_forward_of, module)
-        self.found.setdefault(f"{path}.forward", BakedValue(f"{path}.forward", get, get(), None))
+        self.found.setdefault(f"{path}.forward", CapturedConstant(f"{path}.forward", get, get(), None))
         own = vars(module).get("forward")
         self.read(getattr(own, "__func__", own) or type(module).forward, module, path)
 
@@ -189,7 +194,7 @@ class _Reader:
         """Whatever there is to read in an argument."""
         if not self.read_code(path, value):
             get = functools.partial(_all_numbers, path, value)
-            self.found.setdefault(path, BakedValue(path, get, get(), None))
+            self.found.setdefault(path, CapturedConstant(path, get, get(), None))
 
     def read_code(self, path: str, value: Any) -> bool:
         """Of a module everything that its modules' forward() read, of a user's function what it reads, of a partial() all
@@ -263,20 +268,20 @@ class _Reader:
             return
         elif _is_array(value):
             digest = functools.partial(_digest, get)
-            self.found.setdefault(path, BakedValue(path, digest, digest(), None))
+            self.found.setdefault(path, CapturedConstant(path, digest, digest(), None))
             return
         elif isinstance(value, torch.Tensor):
             if id(value) in self._ignored:
                 return
             if is_left(value) and not self._is_read(path, value):
                 form = functools.partial(_form_of_left, get)
-                self.found.setdefault(path, BakedValue(path, form, form(), None))
+                self.found.setdefault(path, CapturedConstant(path, form, form(), None))
             else:
-                self.found.setdefault(path, BakedValue(path, get, value, version_of(value)))
+                self.found.setdefault(path, CapturedConstant(path, get, value, version_of(value)))
             return
         elif type(value) in KINDS and steps in _GROWS:  # what is in it is no matter, nor which one it is
             kind = functools.partial(_kind_of, get) if in_table else get
-            self.found.setdefault(f"{path}.append", BakedValue(f"{path}.append", kind, kind(), None))
+            self.found.setdefault(f"{path}.append", CapturedConstant(f"{path}.append", kind, kind(), None))
             return
         elif is_left_tree(value) and steps and isinstance(steps[0], Item):  # each call may leave another one
             entry = functools.partial(_of, get, _entry, steps[0].key)
@@ -284,14 +289,14 @@ class _Reader:
             return
         elif is_left_tree(value):
             form = functools.partial(_form_of_tree, get, True)
-            self.found.setdefault(path, BakedValue(path, form, form(), None))
+            self.found.setdefault(path, CapturedConstant(path, form, form(), None))
         elif isinstance(value, (list, tuple)) and len(value) <= _LONGEST and all(isinstance(v, NUMBERS) for v in value):
-            self.found.setdefault(path, BakedValue(path, lambda: tuple(get() or ()), tuple(value), None))
+            self.found.setdefault(path, CapturedConstant(path, lambda: tuple(get() or ()), tuple(value), None))
         elif not isinstance(value, (torch.nn.Module, torch.optim.Optimizer)):
-            self.found.setdefault(path, BakedValue(path, get, value, None))
+            self.found.setdefault(path, CapturedConstant(path, get, value, None))
             if _holds_numbers(value) and (not steps or isinstance(value, _CONTAINERS) and not isinstance(steps[0], Item)):
                 all_of = functools.partial(_all_numbers, path, value)
-                self.found.setdefault(f"{path}[...]", BakedValue(f"{path}[...]", all_of, all_of(), None))
+                self.found.setdefault(f"{path}[...]", CapturedConstant(f"{path}[...]", all_of, all_of(), None))
         if not self.read_code(path, value) and callable(value) and has_users_class(value) and not steps:
             self.read(type(value).__call__, value, path)
         self._follow(value, path, steps)
@@ -308,10 +313,10 @@ class _Reader:
             get = functools.partial(_of, get, _entry if is_item else _attribute, step.key if is_item else step)
             value = get()
         if isinstance(value, NUMBERS):
-            self.found.setdefault(path, BakedValue(path, get, value, None))
+            self.found.setdefault(path, CapturedConstant(path, get, value, None))
         elif _is_array(value) or _holds_numbers(value):
             numbers = functools.partial(_digest, get) if _is_array(value) else functools.partial(_of, get, _numbers_at, path)
-            self.found.setdefault(path, BakedValue(path, numbers, numbers(), None))
+            self.found.setdefault(path, CapturedConstant(path, numbers, numbers(), None))
         else:
             self.read_code(path, value)
 
@@ -323,7 +328,7 @@ class _Reader:
 
     def _take_environment(self, path: str) -> None:
         everything = lambda: tuple(sorted(os.environ.items()))  # noqa: E731
-        self.found.setdefault(path, BakedValue(path, everything, everything(), None))
+        self.found.setdefault(path, CapturedConstant(path, everything, everything(), None))
 
     def _follow(self, value: Any, path: str, steps: list[Any]) -> None:
         if not steps or value is None or isinstance(value, (torch.Tensor, torch.optim.Optimizer, *NUMBERS)):

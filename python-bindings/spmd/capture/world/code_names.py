@@ -6,12 +6,11 @@ import contextlib
 import functools
 import inspect
 import types
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator, Mapping
 
 import torch
 
 from ...torch_api.modules import GLOBAL_HOOKS, MODULE_HOOKS, tensor_hooks_of
-from ..optimizer.optimizers import Optimizers
 from .user_code import global_names, has_users_class, is_users_class, is_users_function
 from .walk import NUMBERS
 
@@ -59,10 +58,10 @@ def names_in_class(cls: type) -> frozenset[str]:
     return frozenset(names)
 
 
-def users_hooks(model: torch.nn.Module, optimizers: Optimizers) -> Iterator[Callable]:
-    """The user's hooks of a model, its parameters and its optimizers, and of all modules and optimizers: functions, and
+def users_hooks(model: torch.nn.Module, of_optimizers: Iterable[Mapping[int, Callable]]) -> Iterator[Callable]:
+    """The user's hooks of a model and its parameters, of all modules, and those in the tables `of_optimizers`: functions, and
     objects that are called."""
-    tables = [*GLOBAL_HOOKS, *optimizers.tables_of_hooks()]
+    tables = [*GLOBAL_HOOKS, *of_optimizers]
     for module in model.modules():
         tables += [getattr(module, name, None) for name in MODULE_HOOKS]
     for parameter in model.parameters():

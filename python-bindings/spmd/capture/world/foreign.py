@@ -11,7 +11,7 @@ from ...torch_api.tracing import FakeTensor
 from ..errors import Frame, error_at, writes_constant
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from ..observe.stacks import user_stack
-from .closure_objects import Place
+from .paths import Place
 
 
 class ForeignTensors(Handler):

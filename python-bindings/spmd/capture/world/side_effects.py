@@ -16,19 +16,15 @@ import logging
 import sys
 import types
 import warnings
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Mapping, Protocol
 
 import torch
 
 from ...torch_api.tracing import FakeTensor
 from ..errors import Frame, error_at, where
-from ..model.fakes import FakeStep
 from ..observe import patches
-from ..ops import custom_ops
-from ..optimizer.optimizers import Optimizers
-from .code_names import Names, users_hooks
+from .code_names import Names
 from .grown_lists import KINDS, Grown, ListRoot, WatchedLists
-from .held import named_modules
 from .host_state import Aspect, Watched, differences, generator_states, host_state, may_stay
 from .leaked_values import TRACED, Left, Table, WatchedTables
 from .paths import attribute_path, is_below, last_attribute, root_of
@@ -51,14 +47,26 @@ _CURES = {
 _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
 
 
-class SideEffects:
-    """Compares what a step's code refers to before and after it was traced."""
+class Twins(Protocol):
+    """The fakes of a trace, as far as side effects need them (model/fakes.py)."""
 
-    def __init__(self, step: Callable, fakes: FakeStep, model: torch.nn.Module, optimizers: Optimizers,
-                 arguments: dict[str, Any]):
-        self._step, self._fakes, self._arguments = step, fakes, arguments
-        self._functions = [step, *users_hooks(fakes.whole, optimizers), *custom_ops.functions()]
-        self._modules = list(named_modules(model, fakes.whole))
+    mode: Any
+    blanks: Mapping[int, torch.Tensor]
+
+    def blank(self, real: torch.Tensor) -> torch.Tensor:
+        """What stands for a tensor that an earlier call has left."""
+
+    def twin(self, real: torch.Tensor) -> torch.Tensor | None:
+        """The fake of a tensor that has one."""
+
+
+class SideEffects:
+    """Compares what a step's code refers to before and after it was traced. `functions`: the step first, then other functions that
+    run within it; `modules`: by path."""
+
+    def __init__(self, functions: list[Callable], modules: list[tuple[str, torch.nn.Module]], twins: Twins, arguments: dict[str, Any]):
+        self._step, self._fakes, self._arguments = functions[0], twins, arguments
+        self._functions, self._modules = functions, modules
         self._tables = WatchedTables(arguments | self._names().values)
         self._lists = WatchedLists(self._roots())
         self._left: list[Left] = []
