@@ -1,12 +1,9 @@
-"""Which releases of PyTorch a step can be captured with, and what differs between them.
+"""The releases of PyTorch that a step can be captured with. torch_api handles what differs between them.
 
-Capturing follows the tracer, which is no public interface. Every release of the range was seen to pass the tests of
-capturing; the whole suite runs on TESTED.
+Capturing depends on private names of PyTorch. Every release of the range has passed the tests of capturing; the whole
+suite runs on TESTED.
 """
 from __future__ import annotations
-
-import inspect
-from typing import Any
 
 OLDEST, TESTED, NEWEST = (2, 10), (2, 13), (2, 15)
 
@@ -24,11 +21,3 @@ def why_not(version: str) -> str | None:
     if OLDEST <= (major, minor) <= NEWEST:
         return None
     return f"capturing follows the tracer of {RANGE}; this is {version}\n  cure: pip install '{REQUIREMENT}'"
-
-
-def make_fx_options() -> dict[str, Any]:
-    """What make_fx is called with; 2.10 cannot leave out the mode that records torch functions, which nobody reads."""
-    from torch.fx.experimental.proxy_tensor import make_fx
-    # "real" under the caller's own fake mode: "fake" would make new fakes, unknown to model and optimizer
-    options = {"tracing_mode": "real", "_disable_torch_fn_metadata_mode": True}
-    return {name: value for name, value in options.items() if name in inspect.signature(make_fx).parameters}

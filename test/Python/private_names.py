@@ -1,8 +1,9 @@
 """Finds private names of PyTorch in Python sources, without running them.
 
-A name is private if it begins with one underscore, or lies in torch.fx.experimental. Names of operators (torch.ops.aten._conj)
-are not private. Types are unknown, so attributes of instances are recognized by their names: `attributes` lists those of
-PyTorch's objects. Any other private attribute is reported too if no source defines it, because it belongs to a library.
+A name is private if it begins with one underscore, or lies in torch.fx.experimental. Names of operators
+(torch.ops.aten._conj) are not private. Types are unknown, so attributes of instances are recognized by their names:
+`attributes` lists those of PyTorch's objects. Any other private attribute is reported too if no source defines it,
+because it belongs to a library.
 """
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
 
-def find_private_names(sources: Mapping[str, str], attributes: Collection[str], others: Collection[str] = ()) -> list[Found]:
+def find_private_names(sources: Mapping[str, str], attributes: Collection[str],
+                       others: Collection[str] = ()) -> list[Found]:
     """The private names of PyTorch in `sources`, which maps the names of files to their texts.
 
     `attributes`: known private attributes of PyTorch's objects. `others`: private attributes of other libraries.

@@ -19,29 +19,34 @@ TOPICS = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem != "__ini
 
 # The private attributes of PyTorch's objects and modules that spmd/torch_api uses, by their owners.
 ATTRIBUTES = {
-    "torch": "_dynamo _foreach_mul_ _foreach_norm _foreach_zero_ _amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_",
-    "torch._C": "_DisableTorchDispatch _autograd _current_autograd_node _current_graph_task_id _distributed_c10d "
-                "_dispatch_has_kernel_for_dispatch_key _len_torch_dispatch_stack _nn _set_grad_enabled _set_mkldnn_enabled "
-                "_set_throw_on_mutable_data_ptr _storage_Use_Count _top_saved_tensors_default_hooks _parse_to",
+    "torch": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_ _dynamo _foreach_mul_ _foreach_norm "
+             "_foreach_zero_",
+    "torch._C": "_DisableTorchDispatch _autograd _current_autograd_node _current_graph_task_id "
+                "_dispatch_has_kernel_for_dispatch_key _distributed_c10d _len_torch_dispatch_stack _nn _parse_to "
+                "_set_grad_enabled _set_mkldnn_enabled _set_throw_on_mutable_data_ptr _storage_Use_Count "
+                "_top_saved_tensors_default_hooks",
     "torch.autograd": "_get_sequence_nr _make_grads",
     "a node of autograd": "_forward_cls _sequence_nr",
     "torch.compiler": "_is_compiling_flag _stance",
-    "a tensor": "_backward_hooks _base _cdata _grad _grad_fn _is_view _make_subclass _post_accumulate_grad_hooks _version",
-    "a module": "_backward_pre_hooks _buffers _flat_weights _flat_weights_names _forward_hooks _forward_pre_hooks _modules "
-                "_non_persistent_buffers_set _orig_mod _parameters _check_input_dim _check_non_zero_input_channels "
-                "_wrap_overrides",
-    "torch.nn.modules": "_detect_is_causal_mask _global_backward_hooks _global_backward_pre_hooks _global_forward_hooks "
-                        "_global_forward_pre_hooks",
+    "a tensor": "_backward_hooks _base _cdata _grad _grad_fn _is_view _make_subclass _post_accumulate_grad_hooks "
+                "_version",
+    "a module": "_backward_pre_hooks _buffers _check_input_dim _check_non_zero_input_channels _flat_weights "
+                "_flat_weights_names _forward_hooks _forward_pre_hooks _modules _non_persistent_buffers_set "
+                "_orig_mod _parameters _wrap_overrides",
+    "torch.nn.modules": "_detect_is_causal_mask _global_backward_hooks _global_backward_pre_hooks "
+                        "_global_forward_hooks _global_forward_pre_hooks",
     "torch.nn.utils.clip_grad": "_clip_grads_with_norm_ _get_total_norm",
     "torch.utils": "_foreach_supported_types",
-    "an operator": "_name _opname _opoverload _overloadname _qualified_op_name _schema _backward_fn _setup_context_fn _destroy",
-    "torch.fx": "_disable_torch_fn_metadata_mode _find_nodes_lookup_table _guards_fn _in_spec _insert _len _out_spec _root",
-    "an optimizer": "_multi_tensor_adafactor _opt_called _optimizer_ _optimizer_step_post_hooks _optimizer_step_pre_hooks "
-                    "_single_tensor_adafactor _step_supports_amp_scaling",
+    "an operator": "_backward_fn _destroy _name _opname _opoverload _overloadname _qualified_op_name _schema "
+                   "_setup_context_fn",
+    "torch.fx": "_disable_torch_fn_metadata_mode _find_nodes_lookup_table _guards_fn _in_spec _insert _len _out_spec "
+                "_root",
+    "an optimizer": "_multi_tensor_adafactor _opt_called _optimizer_ _optimizer_step_post_hooks "
+                    "_optimizer_step_pre_hooks _single_tensor_adafactor _step_supports_amp_scaling",
     "a GradScaler": "_backoff_factor _check_inf_per_device _growth_factor _growth_interval _growth_tracker "
                     "_lazy_init_scale_growth_tracker _maybe_opt_step _per_optimizer_states _scale",
-    "torch.distributed": "_HYBRID_SHARD_ZERO2 _lambda_fn _module_classes _module_classes_to_ignore _resolve_process_group "
-                         "_run_policy",
+    "torch.distributed": "_HYBRID_SHARD_ZERO2 _lambda_fn _module_classes _module_classes_to_ignore "
+                         "_resolve_process_group _run_policy",
     "a distribution": "_validate_args",
     "a DataLoader's iterator": "_num_yielded",
 }
@@ -56,18 +61,12 @@ OTHERS = {
     "_prepare_inputs", "_get_options", "_rms", "_approx_sq_grad",  # transformers
 }
 
-# Files that still use private names.
-UNCONVERTED = {
-    "torch_versions.py", "capture/trace.py", "capture/loops/microbatches.py", "capture/model/fakes.py",
-    "capture/observe/op_recorder.py", "capture/observe/operator_forms.py", "capture/ops/collectives.py", "capture/ops/draws.py",
-    "capture/optimizer/optimizer_state.py", "capture/optimizer/scheduled.py", "capture/write/replicas.py"}
-
 
 def test_only_torch_api_has_private_names() -> None:
-    files = {str(file.relative_to(PACKAGE)): file for file in PACKAGE.rglob("*.py") if FOLDER not in file.parents}
-    sources = {name: file.read_text() for name, file in files.items() if name not in UNCONVERTED}
-    found = find_private_names(sources, NAMES, OTHERS)
-    assert not found, "\n".join(["move these to spmd/torch_api:", *(f"{file}:{line}: {name}" for file, line, name in found)])
+    sources = {str(file.relative_to(PACKAGE)): file.read_text()
+               for file in PACKAGE.rglob("*.py") if FOLDER not in file.parents}
+    found = [f"{file}:{line}: {name}" for file, line, name in find_private_names(sources, NAMES, OTHERS)]
+    assert not found, "\n".join(["move these to spmd/torch_api:", *found])
 
 
 @pytest.mark.parametrize("code, name", [
@@ -167,14 +166,16 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "autograd.sequence_nr_of": lambda: torch.ones(1, requires_grad=True).exp().grad_fn,
     "autograd.forward_class_of": lambda: _Function.apply(torch.ones(1, requires_grad=True)).grad_fn,
     "tracing.last_node_of": torch.fx.Graph, "tracing.in_spec_of": _exported, "tracing.out_spec_of": _exported,
-    "modules.parameters_of": torch.nn.Module, "modules.buffers_of": torch.nn.Module, "modules.children_of": torch.nn.Module,
+    "modules.parameters_of": torch.nn.Module, "modules.buffers_of": torch.nn.Module,
+    "modules.children_of": torch.nn.Module,
     "modules.initialized_children_of": torch.nn.Module, "modules.non_persistent_buffers_of": torch.nn.Module,
     "modules.module_hooks_of": torch.nn.Module, "modules.tensor_hooks_of": lambda: torch.ones(1),
     "modules.original_of": lambda: torch.compile(torch.nn.Linear(2, 2)),
     "optimizers.post_step_hooks_of": _stepped, "optimizers.step_hooks_of": _stepped,
     "optimizers.scale_of": _scaler, "optimizers.optimizer_states_of": _scaler,
     "settings.num_yielded_of": lambda: iter(torch.utils.data.DataLoader([1])),
-    "fsdp.module_classes_of": lambda: ModuleWrapPolicy([torch.nn.Linear]), "fsdp.lambda_of": lambda: CustomPolicy(lambda m: True),
+    "fsdp.module_classes_of": lambda: ModuleWrapPolicy([torch.nn.Linear]),
+    "fsdp.lambda_of": lambda: CustomPolicy(lambda m: True),
     "fsdp_options.wrap_overrides_of": torch.nn.Module, "fsdp_options.ignored_classes_of": lambda: None,
 }
 
@@ -186,8 +187,8 @@ def test_objects_have_their_attributes(name: str) -> None:
 
 
 def test_each_attribute_has_an_example() -> None:
-    functions = {f"{topic}.{name}" for topic in TOPICS for name in vars(importlib.import_module(f"spmd.torch_api.{topic}"))
-                 if name.endswith("_of")}
+    modules = {topic: importlib.import_module(f"spmd.torch_api.{topic}") for topic in TOPICS}
+    functions = {f"{topic}.{name}" for topic, module in modules.items() for name in vars(module) if name.endswith("_of")}
     assert functions == set(EXAMPLES)
 
 

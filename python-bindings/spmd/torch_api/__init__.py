@@ -1,8 +1,9 @@
 """All private names of PyTorch that this package uses, one file a topic.
 
-PyTorch may rename or remove such a name in any release. The other modules import them from here, so a new release requires
-changes in this folder only; test/Python/test_torch_api.py rejects private names anywhere else. `torch.fx.experimental` and
-`torch.utils._pytree` count as private, too. Operators (torch.ops.aten._conj) are the vocabulary of a graph, not listed here.
+PyTorch may rename or remove such a name in any release. The other modules import them from here, so a new release
+requires changes in this folder only; test/Python/test_torch_api.py rejects private names anywhere else.
+`torch.fx.experimental` counts as private, too. Operators (torch.ops.aten._conj) are the vocabulary of a graph and are
+not listed here.
 
     tracing       fake tensors, the tracer, dispatch modes, pytree, graphs of torch.fx
     shapes        symbolic shapes
@@ -17,10 +18,10 @@ changes in this folder only; test/Python/test_torch_api.py rejects private names
     fsdp          wrap policies
     fsdp_options  options in modules and in MixedPrecision
 
-A name that PyTorch spells without an underscore keeps its spelling, `_name` becomes `name`, and an attribute of instances
-becomes a function `..._of(instance)`. Many of them run at each operator of a trace or at each call of a compiled step:
-these are PyTorch's own functions or an `operator.attrgetter`, which add no Python frame.
+A name that PyTorch spells without an underscore keeps its spelling, `_name` becomes `name`, and an attribute of
+instances becomes a function `..._of(instance)`. Many of them run at each operator of a trace or at each call of a
+compiled step: these are PyTorch's own functions or an `operator.attrgetter`, which add no Python frame.
 
-Modules that take long to import (torch.distributed, torch._dynamo, symbolic shapes) are imported by their topic's file, or
-by the function that requires them.
+Modules that take long to import (torch.distributed, torch._dynamo, symbolic shapes) are imported by their topic's file,
+or by the function that requires them.
 """

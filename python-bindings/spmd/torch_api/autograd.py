@@ -5,7 +5,8 @@ from operator import attrgetter, methodcaller
 
 import torch
 
-# The running node of backward(), else None, and the number of the running backward(), else -1; there are no public queries.
+# The running node of backward(), else None, and the number of the running backward(), else -1. There are no public
+# queries.
 current_autograd_node = torch._C._current_autograd_node
 current_graph_task_id = torch._C._current_graph_task_id
 

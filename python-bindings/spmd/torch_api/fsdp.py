@@ -7,7 +7,8 @@ from typing import Any
 import torch
 # Checkpoints the modules that a function chooses; PyTorch documents no public path to it.
 from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import apply_activation_checkpointing
-# The base class of wrap policies, from which users derive, and the policy that combines policies; other policies are public.
+# The base class of wrap policies, from which users derive, and the policy that combines policies. Other policies are
+# public.
 from torch.distributed.fsdp.wrap import _or_policy as or_policy
 from torch.distributed.fsdp.wrap import _Policy as Policy
 

@@ -10,8 +10,8 @@ from torch.nn.modules import module as _nn_module
 # The base class of all batch normalizations.
 from torch.nn.modules.batchnorm import _BatchNorm as BatchNorm
 
-# The tables of a module by name. named_parameters() and its siblings omit entries of None and second names of a tensor, and
-# cannot replace an entry.
+# The tables of a module by name. named_parameters() and its siblings omit entries of None and second names of a tensor,
+# and cannot replace an entry.
 parameters_of = attrgetter("_parameters")
 buffers_of = attrgetter("_buffers")
 children_of = attrgetter("_modules")
@@ -52,15 +52,15 @@ def check_sync_batch_norm(module: torch.nn.SyncBatchNorm, input: torch.Tensor) -
 MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 TENSOR_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
 HOOKS = (*MODULE_HOOKS, "_post_accumulate_grad_hooks")  # of a module or of a tensor
-# The hooks that run in backward(): of a module, of a tensor, and of all modules (attributes of torch.nn.modules.module).
+# The hooks that run in backward(): of a module, of a tensor, and of all modules (in torch.nn.modules.module).
 BACKWARD_HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks", "_global_backward_hooks",
                   "_global_backward_pre_hooks")
 module_hooks_of = attrgetter(*MODULE_HOOKS)
 tensor_hooks_of = attrgetter(*TENSOR_HOOKS)  # None instead of an empty table
 
 # The tables of hooks that each call of a module runs. PyTorch never replaces these dicts.
-GLOBAL_HOOKS = (_nn_module._global_forward_hooks, _nn_module._global_forward_pre_hooks, _nn_module._global_backward_hooks,
-                _nn_module._global_backward_pre_hooks)
+GLOBAL_HOOKS = (_nn_module._global_forward_hooks, _nn_module._global_forward_pre_hooks,
+                _nn_module._global_backward_hooks, _nn_module._global_backward_pre_hooks)
 
 
 # ---- torch.compile ----

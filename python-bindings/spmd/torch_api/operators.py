@@ -14,7 +14,8 @@ schema_of = attrgetter("_schema")  # arguments, results, and which of them alias
 opname_of = attrgetter("_opname")  # "add" of aten::add.Tensor; the public name() has the three parts in one string
 overloadname_of = attrgetter("_overloadname")  # "Tensor" of aten::add.Tensor
 
-# Whether an operator, by its name, has a kernel for a dispatch key; OpOverload has a public query for Python kernels only.
+# Whether an operator, by its name, has a kernel for a dispatch key. The public query of OpOverload sees Python kernels
+# only.
 dispatch_has_kernel_for_dispatch_key = torch._C._dispatch_has_kernel_for_dispatch_key
 # The dispatch key of operators that consist of other operators.
 COMPOSITE_IMPLICIT_AUTOGRAD = torch._C.DispatchKey.CompositeImplicitAutograd

@@ -9,7 +9,7 @@ import torch
 from torch.amp.grad_scaler import GradScaler, _refresh_per_optimizer_state
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks
 
-# The tables of hooks of step(), of an optimizer and of all optimizers. PyTorch has no public query for registered hooks.
+# The tables of hooks of step(), of an optimizer and of all optimizers. There is no public query for registered hooks.
 STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
 GLOBAL_STEP_HOOKS = (_global_optimizer_pre_hooks, _global_optimizer_post_hooks)
 post_step_hooks_of = attrgetter("_optimizer_step_post_hooks")
@@ -37,7 +37,8 @@ def mark_called(optimizer: torch.optim.Optimizer) -> None:
 
 # The attributes of a scaler, by their names without the underscore.
 SCALER_TENSORS = {"scale": "_scale", "growth_tracker": "_growth_tracker"}
-SCALER_NUMBERS = {"growth_factor": "_growth_factor", "backoff_factor": "_backoff_factor", "growth_interval": "_growth_interval"}
+SCALER_NUMBERS = {"growth_factor": "_growth_factor", "backoff_factor": "_backoff_factor",
+                  "growth_interval": "_growth_interval"}
 scale_of = attrgetter("_scale")  # None before the first use
 # By the id of an optimizer: whether its gradients are unscaled, and whether they are infinite.
 optimizer_states_of = attrgetter("_per_optimizer_states")
@@ -58,7 +59,8 @@ def check_inf_per_device(scaler: GradScaler, optimizer: torch.optim.Optimizer) -
     scaler._check_inf_per_device(optimizer)
 
 
-def maybe_opt_step(scaler: GradScaler, optimizer: torch.optim.Optimizer, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+def maybe_opt_step(scaler: GradScaler, optimizer: torch.optim.Optimizer, state: dict[str, Any], *args: Any,
+                   **kwargs: Any) -> Any:
     """The second half of GradScaler.step(): the optimizer's step, unless gradients are infinite."""
     return scaler._maybe_opt_step(optimizer, state, *args, **kwargs)
 

@@ -12,7 +12,8 @@ MAKE_GRADS = ("torch.autograd", "_make_grads")  # makes the gradients that backw
 GET_TOTAL_NORM = ("torch.nn.utils.clip_grad", "_get_total_norm")  # the first half of clip_grad_norm_()
 CLIP_GRADS_WITH_NORM = ("torch.nn.utils.clip_grad", "_clip_grads_with_norm_")  # the second half
 IS_COMPILING_FLAG = ("torch.compiler", "_is_compiling_flag")  # what torch.compiler.is_compiling() returns
-ADAFACTOR_UPDATES = (("torch.optim._adafactor", "_single_tensor_adafactor"), ("torch.optim._adafactor", "_multi_tensor_adafactor"))
+ADAFACTOR_UPDATES = (("torch.optim._adafactor", "_single_tensor_adafactor"),
+                     ("torch.optim._adafactor", "_multi_tensor_adafactor"))
 AMP_CHECK_AND_UNSCALE = ("torch", "_amp_foreach_non_finite_check_and_unscale_")  # the kernel of GradScaler.unscale_()
 AMP_UPDATE_SCALE = ("torch", "_amp_update_scale_")  # the kernel of GradScaler.update()
 MAYBE_OPT_STEP = ("torch.amp:GradScaler", "_maybe_opt_step")  # optimizers.maybe_opt_step()

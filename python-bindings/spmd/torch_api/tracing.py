@@ -22,10 +22,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._python_dispatch import _disable_current_modes as disable_current_modes
 
 # The modules that compute the shapes of operators, by the beginnings of their names.
-SHAPE_FUNCTION_MODULES = ("torch._meta_registrations", "torch._refs", "torch._decomp", "torch._prims", "torch._subclasses")
+SHAPE_FUNCTION_MODULES = ("torch._meta_registrations", "torch._refs", "torch._decomp", "torch._prims",
+                          "torch._subclasses")
 
-# Regions without __torch_dispatch__, without __torch_function__, and without the __torch_function__ of subclasses (function
-# modes stay active). torch.overrides and torch.utils have no equivalent of the first and the third.
+# Regions without __torch_dispatch__, without __torch_function__, and without the __torch_function__ of subclasses
+# (function modes stay active). torch.overrides and torch.utils have no equivalent of the first and the third.
 DisableTorchDispatch = torch._C._DisableTorchDispatch
 DisableTorchFunction = torch._C.DisableTorchFunction
 DisableTorchFunctionSubclass = torch._C.DisableTorchFunctionSubclass
@@ -35,8 +36,8 @@ len_torch_dispatch_stack = torch._C._len_torch_dispatch_stack
 
 
 def make_fx_options() -> dict[str, Any]:
-    """The options of make_fx, as far as this release has them: 2.10 cannot turn off the mode that records torch functions,
-    whose records are not used."""
+    """The options of make_fx, as far as this release has them: 2.10 cannot turn off the mode that records torch
+    functions, whose records are not used."""
     # "real" under the caller's own fake mode: "fake" would make new fakes, unknown to model and optimizer
     options = {"tracing_mode": "real", "_disable_torch_fn_metadata_mode": True}
     return {name: value for name, value in options.items() if name in inspect.signature(make_fx).parameters}
@@ -59,8 +60,9 @@ def last_node_of(graph: torch.fx.Graph) -> torch.fx.Node:
     return graph._root.prev
 
 
-# What ExportedProgram.module() keeps of its program: the structures of inputs and outputs, and the name of the submodule
-# that checks the inputs. The public in_spec and out_spec belong to the program, which the module does not refer to.
+# Parts of the module that ExportedProgram.module() returns: the structures of inputs and outputs, and the name of the
+# submodule that checks the inputs. The public in_spec and out_spec belong to the program, which the module does not
+# refer to.
 in_spec_of = attrgetter("_in_spec")
 out_spec_of = attrgetter("_out_spec")
 GUARDS_MODULE = "_guards_fn"

@@ -23,10 +23,12 @@ from typing import Any, Callable, Iterable, Iterator, Sequence
 
 import torch
 import torch.fx
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
 from torch.nn.modules import module as nn_module
 
+from ...torch_api.autograd import current_graph_task_id, forward_class_of, set_grad_enabled
+from ...torch_api.modules import BACKWARD_HOOKS
+from ...torch_api.operators import OpOverload
+from ...torch_api.tracing import FakeTensor, get_proxy_mode
 from ..observe.dispatch_mode import Handler, OpCall, Phase, tensors_in
 from ..observe.function_mode import FunctionPhase
 from ..observe.operator_forms import Likeness, OperatorForms
@@ -38,7 +40,6 @@ from .loop import Loop, Unlike
 from .placeholders import CannotRepeat, Placeholders
 
 _BACKWARD, _DETACH = torch.Tensor.backward, torch.Tensor.detach
-_SET_GRAD = torch._C._set_grad_enabled
 _GRAD_FN = torch.Tensor.grad_fn.__get__
 _THROUGH_AUTOGRAD = (_BACKWARD, torch.autograd.grad)
 _OWN = ("torch", __name__.split(".")[0])  # whose functions run no Python of the user
@@ -101,7 +102,7 @@ class Microbatches(Handler):
         if call.func.namespace != "prim":
             self.note_operator(call.again is not None or self._is_plain(call.func, call.args), [*call.written, *hidden_writes(call.func, call.args)])
 
-    def _is_plain(self, func: torch._ops.OpOverload, args: tuple) -> bool:
+    def _is_plain(self, func: OpOverload, args: tuple) -> bool:
         """What the operator gives, and leaves in a graph, follows from the form of its tensors and its other arguments."""
         return self._forms.is_function(func) or func.overloadpacket in _PLAIN or func.overloadpacket in _INDEXED and not any(
             index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
@@ -114,7 +115,7 @@ class Microbatches(Handler):
         if not self._placeholders.are_used:
             return
         tensors = tensors_in(args, kwargs)
-        if not all(map(self._placeholders.means_something, tensors)) or torch._C._current_graph_task_id() != -1 and (
+        if not all(map(self._placeholders.means_something, tensors)) or current_graph_task_id() != -1 and (
                 self._is_cut_off or not self._through_autograd):
             self._placeholders.fail()
         self._is_cut_off |= func not in _WITHOUT_GRADIENT and torch.is_grad_enabled() and self._placeholders.are_detached(tensors)
@@ -247,7 +248,7 @@ class Microbatches(Handler):
         if not made:
             call.fact = result
             return call.func in TELL_OF_FORM and describe([result], [], []) \
-                or result is None and call.func in (_BACKWARD, _SET_GRAD, self._set_item)
+                or result is None and call.func in (_BACKWARD, set_grad_enabled, self._set_item)
         call.kind = None if result is made[0] else type(result)
         call.made = made if call.kind is None else list(result)
         given, nodes = {id(tensor): number for number, tensor in enumerate(call.tensors)}, set(call.nodes)
@@ -267,7 +268,7 @@ def _runs_python(tensors: list[torch.Tensor]) -> bool:
     nodes = {tensor.grad_fn: None for tensor in tensors if tensor.grad_fn is not None}
     todo = list(nodes)
     for node in todo:
-        if isinstance(node, torch.autograd.function.BackwardCFunction) and node._forward_cls.__module__.split(".")[0] not in _OWN:
+        if isinstance(node, torch.autograd.function.BackwardCFunction) and forward_class_of(node).__module__.split(".")[0] not in _OWN:
             return True
         following = [other for other, _ in node.next_functions if other is not None and other not in nodes]
         nodes.update(dict.fromkeys(following))
@@ -277,5 +278,4 @@ def _runs_python(tensors: list[torch.Tensor]) -> bool:
 
 def _has_hooks(owner: Any) -> bool:
     """Of a module, a parameter, or all modules: Python that backward() runs."""
-    return any(getattr(owner, name, None) for name in ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks",
-                                                       "_global_backward_hooks", "_global_backward_pre_hooks"))
+    return any(getattr(owner, name, None) for name in BACKWARD_HOOKS)

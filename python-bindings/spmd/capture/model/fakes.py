@@ -11,11 +11,12 @@ from collections import defaultdict
 from typing import Any, Iterator
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from ...models import DTYPES, tensor_names
 from ...offloaded import slots
 from ...precision import Precision
+from ...torch_api.modules import buffers_of, children_of, parameters_of, tensor_hooks_of
+from ...torch_api.tracing import FakeTensor, FakeTensorMode
 from ..errors import CaptureError
 from ..observe import patches
 from ..observe.refusals import Refusals
@@ -128,7 +129,7 @@ class FakeStep:
             for module in modules.values():
                 undo.callback(_restore, vars(module), dict(vars(module)))
                 put_blanks(vars(module), self.blank)
-                for own in (module._parameters, module._buffers, module._modules):
+                for own in (parameters_of(module), buffers_of(module), children_of(module)):
                     undo.callback(_restore, own, dict(own))
             for part in (*self.optimizers.parts, *self.optimizers.holders):
                 undo.callback(_restore, vars(part), dict(vars(part)))
@@ -142,7 +143,7 @@ class FakeStep:
             self._install_rng()
             self._install_batch()
             self._groups_before = len(self.optimizers.param_groups)
-            self._children_before = [(path, m, dict(m._modules)) for path, m in modules.items()]
+            self._children_before = [(path, m, dict(children_of(m))) for path, m in modules.items()]
             self._modules_before = {id(m): dict(vars(m)) for m in modules.values()}
             yield self
 
@@ -181,7 +182,7 @@ class FakeStep:
             self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
             self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
         for module in self.whole.modules():
-            for own in (module._parameters, module._buffers):
+            for own in (parameters_of(module), buffers_of(module)):
                 for name, tensor in own.items():
                     if tensor is not None:
                         own[name] = self.fake(tensor)
@@ -388,8 +389,8 @@ class FakeStep:
             raise CaptureError("the step changes how many param groups its optimizer has\n  cure: call add_param_group() between "
                                "two calls of the step")
         for path, module, children in self._children_before:
-            for name in {**children, **module._modules}:
-                if module._modules.get(name) is not children.get(name):
+            for name in {**children, **children_of(module)}:
+                if children_of(module).get(name) is not children.get(name):
                     raise CaptureError(f"the step replaces module {f'{path}.{name}' if path else name!r}, which a captured step would do "
                                        "once, when it is captured\n  cure: do it between two calls of the step")
         wanted = {id(i.fake): i.real.requires_grad for i in self.inputs if i.kind == "param"}
@@ -457,7 +458,7 @@ class FakeStep:
     def _check_registered(self, what: str, name: str) -> None:
         module, _, leaf = name.rpartition(".")
         own = self.whole.get_submodule(module)
-        tensor = own._parameters.get(leaf) if what == "parameter" else own._buffers.get(leaf)
+        tensor = parameters_of(own).get(leaf) if what == "parameter" else buffers_of(own).get(leaf)
         if not any(tensor is i.fake for i in self.inputs) and not (tensor.is_complex() and id(tensor) in self._reals):
             raise CaptureError(f"the step replaces {what} {name!r} by another tensor\n"
                                f"  cure: write into it in place: self.{leaf}.copy_(...)")
@@ -479,9 +480,10 @@ class FakeStep:
 
 def copy_hooks(source: torch.Tensor, target: torch.Tensor) -> None:
     """The hooks of a parameter, which neither a twin nor a deep copy has."""
-    for hook in (source._backward_hooks or {}).values():
+    backward_hooks, accumulate_hooks = tensor_hooks_of(source)
+    for hook in (backward_hooks or {}).values():
         target.register_hook(hook)
-    for hook in (source._post_accumulate_grad_hooks or {}).values():
+    for hook in (accumulate_hooks or {}).values():
         target.register_post_accumulate_grad_hook(hook)
 
 

@@ -15,6 +15,7 @@ import torch.fx
 import torch.fx.traceback as fx_traceback
 from torch.nn.modules import module as nn_module
 
+from ...torch_api.autograd import current_autograd_node, current_graph_task_id, get_sequence_nr, sequence_nr_of
 from ..errors import Frame
 from .dispatch_mode import Handler, OpCall, Phase
 
@@ -123,7 +124,7 @@ class OpRecorder(Handler):
         """Where a call comes from."""
         if self._earlier is not None:
             return next(self._earlier)
-        if torch._C._current_graph_task_id() != -1:
+        if current_graph_task_id() != -1:
             self._backward_seen = True
             return self._backward_stamp(call.stack)
         if call.caller == "seed":
@@ -135,13 +136,13 @@ class OpRecorder(Handler):
             return Provenance("optimizer", None, call.stack)
         module = self._modules[-1] if self._modules else None
         # The first op under a sequence number made the autograd node; non-differentiable ops after it share it.
-        self._forward_of.setdefault(torch.autograd._get_sequence_nr() - 1, (module, call.stack))
+        self._forward_of.setdefault(get_sequence_nr() - 1, (module, call.stack))
         return Provenance("forward", module, call.stack)
 
     def _backward_stamp(self, stack: tuple[Frame, ...]) -> Provenance:
         """A backward op belongs to the module and the line of the forward op it differentiates."""
-        node = torch._C._current_autograd_node()
-        module, forward_stack = self._forward_of.get(node._sequence_nr(), (None, stack)) if node else (None, stack)
+        node = current_autograd_node()
+        module, forward_stack = self._forward_of.get(sequence_nr_of(node), (None, stack)) if node else (None, stack)
         return Provenance("backward", module, forward_stack)
 
     def _reads_gradient(self, leaves: list) -> bool:

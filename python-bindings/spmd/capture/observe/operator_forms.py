@@ -17,9 +17,12 @@ from typing import Any, Callable, Sequence
 
 import torch
 import torch.fx
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
+from ...torch_api.operators import (COMPOSITE_IMPLICIT_AUTOGRAD, OpOverload, dispatch_has_kernel_for_dispatch_key,
+                                    schema_of)
+from ...torch_api.tensors import make_subclass, set_throw_on_mutable_data_ptr
+from ...torch_api.tracing import (CAN_APPEND_NODES, DisableTorchDispatch, DisableTorchFunction, FakeTensor,
+                                  FakeTensorMode, append_node, get_proxy_mode)
 from .dispatch_mode import Handler, OpCall, Phase
 from .memory import memory_of
 
@@ -31,10 +34,7 @@ _SPECIAL = {_aten.lift.default, _aten.lift_fresh.default, _aten.lift_fresh_copy.
             _aten._conj.default, _aten._local_scalar_dense.default, _aten.is_nonzero.default}
 _TAGS = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape, torch.Tag.inplace_view,
          torch.Tag.nondeterministic_seeded)
-_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 _CPU = torch.device("cpu")
-# Of torch.fx, which has no public way to add a node without a search for its name.
-_KNOWN_GRAPH = all(hasattr(torch.fx.Graph(), name) for name in ("_insert", "_find_nodes_lookup_table", "_len"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +82,7 @@ class _Form:
 class Call:
     """A call of an operator. `form` is None where it has not come before."""
 
-    func: torch._ops.OpOverload
+    func: OpOverload
     args: tuple
     kwargs: dict[str, Any]
     tensors: list[torch.Tensor]
@@ -118,7 +118,7 @@ class OperatorForms(Handler):
         if call.again is None and call.form is not None:
             self.remember(call.form, result)
 
-    def find(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) -> Call | None:
+    def find(self, func: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Call | None:
         """The call, of which remember() is told when it is over if it has no form; None of one that may give something else
         another time."""
         proxies = get_proxy_mode()
@@ -165,7 +165,7 @@ class OperatorForms(Handler):
         if form.in_place:
             tracker[call.tensors[0]] = slot_type(proxy_type(node, tracer), None)
             return call.tensors[0]
-        with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
+        with DisableTorchDispatch(), DisableTorchFunction():
             made = [self._make(result, call.tensors) for result in form.results]
         if form.kind is None:
             tracker[made[0]] = slot_type(proxy_type(node, tracer), None)
@@ -180,7 +180,7 @@ class OperatorForms(Handler):
     def placeholders(self, likes: Sequence[Likeness]) -> list[torch.Tensor]:
         """Fakes of these forms, each in memory of its own, that the tracer does not know. A call of its own for each of them would
         take longer."""
-        with torch._C._DisableTorchDispatch(), torch._C.DisableTorchFunction():
+        with DisableTorchDispatch(), DisableTorchFunction():
             return [self._fake(torch.empty_strided(like.size, like.stride, dtype=like.dtype, device="meta") if not like.offset else
                                torch.empty(like.reach, dtype=like.dtype, device="meta").as_strided(like.size, like.stride, like.offset),
                                like.requires_grad) for like in likes]
@@ -188,12 +188,10 @@ class OperatorForms(Handler):
     def _add(self, graph: torch.fx.Graph, target: Any, args: tuple, kwargs: dict[str, Any]) -> torch.fx.Node:
         """As graph.create_node does, without looking for a name, which nobody reads, and for symbols in the arguments."""
         self._added += 1
-        if not _KNOWN_GRAPH:
+        if not CAN_APPEND_NODES:
             return graph.create_node("call_function", target, args, kwargs)
         node = torch.fx.Node(graph, f"again_{self._added}", "call_function", target, args, kwargs)
-        graph._insert(node)
-        graph._find_nodes_lookup_table.insert(node)
-        graph._len += 1
+        append_node(graph, node)
         return node
 
     def _make(self, result: _Result | None, tensors: list[torch.Tensor]) -> torch.Tensor | None:
@@ -207,19 +205,19 @@ class OperatorForms(Handler):
         return self._fake(memory)
 
     def _fake(self, memory: torch.Tensor, requires_grad: bool = False) -> torch.Tensor:
-        made = torch.Tensor._make_subclass(FakeTensor, memory, requires_grad, dispatch_device=True, device_for_backend_keys=_CPU)
-        torch._C._set_throw_on_mutable_data_ptr(made)
+        made = make_subclass(FakeTensor, memory, requires_grad, dispatch_device=True, device_for_backend_keys=_CPU)
+        set_throw_on_mutable_data_ptr(made)
         vars(made).update(self._attributes)
         return made
 
-    def is_function(self, func: torch._ops.OpOverload) -> bool:
+    def is_function(self, func: OpOverload) -> bool:
         """What the operator gives follows from the form of its tensors and from its other arguments."""
         can = self._can.get(func)
         if can is None:
-            schema = func._schema
+            schema = schema_of(func)
             written = [n for n, a in enumerate(schema.arguments) if a.alias_info is not None and a.alias_info.is_write]
             can = func.namespace in _NAMESPACES and func not in _SPECIAL and not any(tag in func.tags for tag in _TAGS) \
-                and not torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), _COMPOSITE) \
+                and not dispatch_has_kernel_for_dispatch_key(func.name(), COMPOSITE_IMPLICIT_AUTOGRAD) \
                 and written in ([], [0]) and bool(schema.returns) and not any(a.is_out for a in schema.arguments) \
                 and all(str(r.type) in ("Tensor", "List[Tensor]") for r in schema.returns)
             self._can[func] = can
@@ -257,10 +255,10 @@ class OperatorForms(Handler):
             return None
         values = tuple(n.meta.get("val") for n in nodes)
         if result is tensors[0]:
-            is_plain = func._schema.arguments[0].alias_info is not None and func._schema.arguments[0].alias_info.is_write
+            is_plain = schema_of(func).arguments[0].alias_info is not None and schema_of(func).arguments[0].alias_info.is_write
             return _Form((), None, True, (), values) if is_plain and len(nodes) == 1 and _shape_of(result) == \
                 _shape_of(values[0]) and memory_of(result) not in map(memory_of, tensors[1:]) else None
-        if func._schema.is_mutable:
+        if schema_of(func).is_mutable:
             return None
         kind = None if isinstance(result, torch.Tensor) else type(result)
         given = (result,) if kind is None else tuple(result) if kind in (tuple, list) else None
@@ -304,7 +302,7 @@ def _shape_of(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 def _is_alone(tensor: torch.Tensor, given: tuple) -> bool:
     """The tensor has memory of its own, and no more than it needs."""
-    with torch._C._DisableTorchDispatch():
+    with DisableTorchDispatch():
         plain = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="meta")
     return tensor.storage_offset() == 0 and tensor.untyped_storage().nbytes() == plain.untyped_storage().nbytes() \
         and all(other is tensor or other is None or memory_of(other) != memory_of(tensor) for other in given)

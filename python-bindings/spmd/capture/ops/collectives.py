@@ -14,6 +14,8 @@ from typing import Any, Callable, Protocol
 import torch
 import torch.distributed as dist
 
+from ...torch_api.distributed import fake_work, resolve_process_group
+from ...torch_api.operators import OpOverload, opname_of, schema_of
 from ..errors import Frame, error_at
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 
@@ -90,12 +92,12 @@ def _compute(name: str, given: dict[str, Any], kind: str, ranks: int, ops: _Prim
 
 def _done() -> torch.ScriptObject:
     """Work that needs no waiting for."""
-    return dist.Work.boxed(torch._C._distributed_c10d.FakeWork())
+    return fake_work()
 
 
-def _arguments(func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any] | None) -> tuple[dict[str, Any], str]:
+def _arguments(func: OpOverload, args: tuple, kwargs: dict[str, Any] | None) -> tuple[dict[str, Any], str]:
     """By name, and how it combines values."""
-    given = {argument.name: value for argument, value in zip(func._schema.arguments, args)} | (kwargs or {})
+    given = {argument.name: value for argument, value in zip(schema_of(func).arguments, args)} | (kwargs or {})
     kind = given.get("reduce_op", "sum")
     if isinstance(kind, torch.ScriptObject):
         ops = dist.ReduceOp
@@ -129,13 +131,13 @@ def in_its_place(call: OpCall) -> Callable | None:
 
     def run(*args: Any, **kwargs: Any) -> Any:
         given, kind = _arguments(func, args, kwargs)
-        if func._opname in _WAITS:
+        if opname_of(func) in _WAITS:
             return next(iter(given.values()))
         ranks = _ranks_of(func, given.get("group_name", given.get("process_group")), stack)
         if kind not in KINDS:
             raise error_at(stack, f"{func} combines by {kind!r}", f"allowed: {', '.join(KINDS)}")
         with call.traced():
-            result = _compute(func._opname, given, kind, ranks, _Traced(ranks))
+            result = _compute(opname_of(func), given, kind, ranks, _Traced(ranks))
         if result is NotImplemented:
             raise error_at(stack, f"{func} communicates between processes, which a captured step does by itself",
                            "leave it out: the step means what it means on one device with the whole batch, and with "
@@ -145,10 +147,10 @@ def in_its_place(call: OpCall) -> Callable | None:
     return run
 
 
-def _ranks_of(func: torch._ops.OpOverload, group: Any, stack: tuple[Frame, ...]) -> int:
+def _ranks_of(func: OpOverload, group: Any, stack: tuple[Frame, ...]) -> int:
     """How many ranks a collective is among: all of them."""
     if isinstance(group, str):
-        group = dist.distributed_c10d._resolve_process_group(group)
+        group = resolve_process_group(group)
     elif isinstance(group, torch.ScriptObject):
         group = dist.ProcessGroup.unbox(group)
     if group is not None and group.size() != dist.get_world_size():
@@ -170,9 +172,9 @@ class Exchange(Handler):
         if call.func.namespace not in NAMESPACES:
             return NotImplemented
         given, kind = _arguments(call.func, call.args, call.kwargs)
-        if call.func._opname in _WAITS:
+        if opname_of(call.func) in _WAITS:
             return next(iter(given.values()))
-        return _compute(call.func._opname, given, kind, dist.get_world_size(), self)
+        return _compute(opname_of(call.func), given, kind, dist.get_world_size(), self)
 
     def all_reduce(self, value: torch.Tensor, kind: str) -> torch.Tensor:
         values = torch.stack(self._exchange(value.clone()))

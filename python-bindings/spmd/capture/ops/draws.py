@@ -18,6 +18,7 @@ import numpy as np
 import torch
 
 from ... import philox
+from ...torch_api.operators import OpOverload, schema_of
 from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
 
 aten = torch.ops.aten
@@ -61,8 +62,8 @@ def seeded_with(seed: int) -> Iterator[None]:
 @functools.cache
 def _may_draw(func: Any) -> bool:
     """Whether an op may draw random numbers, as what it is says; it is asked for every op of a step."""
-    arguments = func._schema.arguments if isinstance(func, torch._ops.OpOverload) else ()
-    return func in _REPLACED or not isinstance(func, torch._ops.OpOverload) \
+    arguments = schema_of(func).arguments if isinstance(func, OpOverload) else ()
+    return func in _REPLACED or not isinstance(func, OpOverload) \
         or torch.Tag.nondeterministic_seeded in func.tags or any("Generator" in str(a.type) for a in arguments)
 
 

@@ -6,9 +6,8 @@ from collections import defaultdict
 from typing import Any, Collection, Iterator
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ...torch_api.tracing import FakeTensor, FakeTensorMode, disable_current_modes
 from ..errors import CaptureError
 from ..observe import patches
 from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
@@ -113,7 +112,7 @@ class _InitialValues(Handler):
         func, args = call.func, call.args
         name, value = func.overloadpacket.__name__, None
         if func is aten.lift_fresh.default and not isinstance(args[0], FakeTensor) and args[0].numel() == 1:
-            with _disable_current_modes():
+            with disable_current_modes():
                 value = float(args[0])
         if name in ("full", "full_like"):
             value = float(args[1])

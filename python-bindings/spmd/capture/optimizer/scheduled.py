@@ -13,8 +13,9 @@ import math
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ...torch_api.operators import OpOverload, schema_of
+from ...torch_api.tracing import pytree
 from ..errors import CaptureError
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from .optimizers import Optimizers
@@ -145,8 +146,8 @@ class _WithTensors(Handler):
         with call.traced():
             return self._with_tensors(call.func, call.args, call.kwargs)
 
-    def _with_tensors(self, func: torch._ops.OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
-        given = dict(zip((a.name for a in func._schema.arguments), args)) | kwargs
+    def _with_tensors(self, func: OpOverload, args: tuple, kwargs: dict[str, Any]) -> Any:
+        given = dict(zip((a.name for a in schema_of(func).arguments), args)) | kwargs
         packet, overload = func.overloadpacket, func
         for name in [n for n, x in given.items() if isinstance(x, float) and x in self._tensors]:
             tensor = self._tensors[given[name]]()
@@ -166,6 +167,6 @@ class _WithTensors(Handler):
             else:
                 raise CaptureError(f"{func} takes an option of the optimizer as a number that no tensor can be\n"
                                    "  cure: leave the option as it is")
-        required = [a.name for a in overload._schema.arguments if not a.kwarg_only]
+        required = [a.name for a in schema_of(overload).arguments if not a.kwarg_only]
         positional = [given.pop(name) for name in required if name in given]
         return overload(*positional, **given)

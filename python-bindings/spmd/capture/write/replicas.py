@@ -13,6 +13,7 @@ from typing import Any, Callable, Iterator
 
 import torch
 
+from ...torch_api.tensors import version_of
 from ..errors import CaptureError
 from ..model.fakes import copy_hooks
 from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
@@ -40,13 +41,13 @@ def untouched(view: torch.nn.Module) -> Iterator[None]:
     step reaches besides: those are there once, and each rank would change them."""
     names = {id(t): n for n, t in (*view.named_parameters(), *view.named_buffers())}
     tensors = [*view.parameters(), *view.buffers()]
-    before = [(t, t._version, t.grad if t.is_leaf else None) for t in tensors]
+    before = [(t, version_of(t), t.grad if t.is_leaf else None) for t in tensors]
     wrong = []
     try:
         yield
     finally:
         for tensor, version, gradient in before:
-            if tensor._version != version or tensor.is_leaf and tensor.grad is not gradient:
+            if version_of(tensor) != version or tensor.is_leaf and tensor.grad is not gradient:
                 wrong.append(names[id(tensor)])
             if tensor.is_leaf:
                 tensor.grad = gradient
