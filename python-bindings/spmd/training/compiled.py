@@ -17,7 +17,7 @@ from ..units.choice import UnitChoice
 from .batch_sizes import Dynamic
 from .compiled_step import CompiledStep, NonFiniteError
 from .initialization import Initialize
-from .options import CallOptions, CompileOptions, RunOptions, TrainingOptions
+from .options import CompileOptions, RunOptions, StepOptions, TrainingOptions
 
 __all__ = ["CompiledStep", "NonFiniteError", "compile"]
 
@@ -163,7 +163,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
     trainer_options = {k: v for k, v in (("threads", threads), ("timeout", timeout), ("batch", batch),
                                          ("flight_record", flight_record)) if v is not None}
 
-    chosen = TrainingOptions(CallOptions(batch_dims, view, keep_grads, computed, dynamic),
+    chosen = TrainingOptions(StepOptions(batch_dims, view, keep_grads, computed, dynamic),
                              CompileOptions(tuple(words), units, overrides, max_compiles),
                              RunOptions(ranks, launcher, trainer_options, param_init_fn, check_finite))
 

@@ -64,7 +64,7 @@ class CompiledStep(CompiledFunction):
         while isinstance(function, functools.partial):
             function = function.func
         self.__name__ = getattr(function, "__name__", None) or name_of(function)
-        self.train_step, self.batch_dims = train_step, options.call.batch_dims
+        self.train_step, self.batch_dims = train_step, options.step.batch_dims
         self.training_state = TrainingState(self.__name__, options)
 
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledStep:
@@ -90,7 +90,7 @@ class CompiledStep(CompiledFunction):
             def make_call() -> StepCall:
                 nonlocal first
                 if first is None:
-                    options = CallOptions(training.options.call.precision, writes_batch=True, asks_batch=training.has_whole_batch)
+                    options = CallOptions(training.options.step.precision, writes_batch=True, asks_batch=training.has_whole_batch)
                     first = StepCall(self.train_step, args, kwargs, options, training.current and training.current.call,
                                      training.unused_values)
                 call = first

@@ -66,7 +66,7 @@ def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: 
             _check_on_cpu(package)
         units = options.compile.units
         words = [f"--ranks={training.ranks}", *options.compile.words, *units.words(everything)]
-        return package, everything, words, units.plan(everything, training.ranks, options.call.precision)
+        return package, everything, words, units.plan(everything, training.ranks, options.step.precision)
 
     package, everything, words, plan = processes.together(capture)
     if why:
@@ -213,7 +213,7 @@ def _scheduled(training: TrainingState, options: list[dict[str, str]], optimizer
 def _capture(training: TrainingState, call: StepCall, scheduled: list[str], gradients: frozenset[int]) -> StepPackage:
     """Options that cannot be inputs are constants of the program."""
     _check_frozen(call.model, gradients)
-    options = CaptureOptions(training.batch_dims, training.options.call.keep_grads, gradients=gradients)
+    options = CaptureOptions(training.batch_dims, training.options.step.keep_grads, gradients=gradients)
     with one_device() if training.view == "global" else contextlib.nullcontext():
         if scheduled:
             try:

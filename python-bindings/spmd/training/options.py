@@ -12,7 +12,7 @@ from .initialization import Initialize
 
 
 @dataclasses.dataclass(frozen=True)
-class CallOptions:
+class StepOptions:
     """How calls are captured.
 
     Attributes:
@@ -70,6 +70,6 @@ class RunOptions:
 class TrainingOptions:
     """All options of a compiled step."""
 
-    call: CallOptions
+    step: StepOptions
     compile: CompileOptions
     run: RunOptions

@@ -64,7 +64,7 @@ def unshard(training: TrainingState, names: Iterable[str], writeback: bool, rank
     slots = [slot for slot in live.slots if slot.info.state == "param" and slot.info.name in chosen]
     lent = [(slot, parameter) for slot, parameter in live.kept_gradients if with_grads and slot.info.name in chosen]
     if with_grads:
-        slots += live.gradients_of(chosen, training.options.call.keep_grads) + [slot for slot, _ in lent]
+        slots += live.gradients_of(chosen, training.options.step.keep_grads) + [slot for slot, _ in lent]
     with training.lock:
         live.before_save()  # what was written before is no part of it
         for slot in slots:

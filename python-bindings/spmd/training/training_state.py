@@ -53,7 +53,7 @@ class TrainingState:
     def __init__(self, name: str, options: TrainingOptions):
         self.name, self.options = name, options
         self.max_compiles, self.check_finite = options.compile.max_compiles, options.run.check_finite
-        self.dynamic = options.call.dynamic
+        self.dynamic = options.step.dynamic
         self.trainer_options: dict[str, Any] = dict(options.run.trainer)
         self.lock = threading.RLock()
         self.ranks, self.steps, self.compiles = options.run.ranks, 0, 0
@@ -71,12 +71,12 @@ class TrainingState:
     @property
     def view(self) -> str:
         """What the step computes: "global" or "local"."""
-        return self.options.call.view
+        return self.options.step.view
 
     @property
     def batch_dims(self) -> dict[str, int | None]:
         """Which dim of a batch input counts samples, by its name; 0 where it is not named."""
-        return self.options.call.batch_dims or {}
+        return self.options.step.batch_dims or {}
 
     @property
     def processes(self) -> Processes:
