@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 from spmd.capture.world import paths
-from spmd.capture.world.closure_objects import Reached
+from spmd.capture.world.closure_objects import ClosureObjects
 from spmd.capture.world.host_state import host_state
 from spmd.capture.world.leaked_values import WatchedTables
 from spmd.capture.world.user_code import has_users_class
@@ -273,7 +273,7 @@ def test_visitors_spell_an_object_alike() -> None:
                     chosen={torch.ones(2)})
     log["options"] = [torch.ones(1)]
     names = {"self": trainer}
-    reached = Reached([], torch.nn.Linear(1, 1), names, [])
+    reached = ClosureObjects([], torch.nn.Linear(1, 1), names, [])
     watched = host_state(names, has_users_class)
     tables = WatchedTables(names)._tables
     recorder = Recorder()

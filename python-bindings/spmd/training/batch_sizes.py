@@ -10,7 +10,7 @@ import torch
 from ..capture import StepPackage
 from ..capture import CaptureError
 from ..capture.call import StepCall
-from ..capture.world.leaked_values import Left
+from ..capture.world.leaked_values import LeakedValue
 from ..capture.world.settings import Setting
 from ..capture.write.batch_sizes import SizedStep, resized, row_dims, with_rows
 
@@ -38,7 +38,7 @@ class OneSize:
     of a program that serves several sizes, the rows of the batch."""
 
     result: Any
-    left: Sequence[Left]
+    left: Sequence[LeakedValue]
     output_shapes: list[Sequence[int]]
     rows: int | None = None
     settings: Sequence[Setting] = ()

@@ -30,7 +30,7 @@ from ..optimizer.optimizers import Optimizers
 from ..world.environment import Environment
 from ..world.held import Held, named_modules, whole
 from ..world.host_state import copied
-from ..world.leaked_values import Left, left_in_modules, put_blanks
+from ..world.leaked_values import LeakedValue, left_in_modules, put_blanks
 from ..world.settings import Setting, settings_of
 from .run import Run
 
@@ -376,7 +376,7 @@ class FakeStep:
             self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
 
-    def left(self) -> list[Left]:
+    def left(self) -> list[LeakedValue]:
         """What the traced step leaves in attributes of modules."""
         for left in left_in_modules(self._watched(), self._modules_before):
             raise CaptureError(f"the step keeps a traced value in '{left.module}.{left.attribute}', which a captured step "

@@ -20,7 +20,7 @@ from ...torch_api.tracing import (FakeTensor, disable_current_modes, disable_pro
 from ..errors import CaptureError, Frame, error_at
 from ..observe.dispatch_mode import OpCall
 from ..observe.memory import memory_of
-from ..world.closure_objects import Reached
+from ..world.closure_objects import ClosureObjects
 from ..world.paths import Place
 from . import fourier
 
@@ -37,7 +37,7 @@ def pairs_of(tensor: torch.Tensor) -> torch.Tensor:
     return _known[tensor]
 
 
-def reach_pairs(reached: Reached, model: torch.nn.Module) -> None:
+def reach_pairs(reached: ClosureObjects, model: torch.nn.Module) -> None:
     """Adds the pairs of the complex tensors that are reached, and of the model's complex buffers, to what is reached.
 
     Raises:

@@ -26,7 +26,7 @@ from ...torch_api.tensors import version_of
 from .grown_lists import KINDS, Grown
 from .held import Held, named_modules, whole
 from .host_state import host_state
-from .leaked_values import Left, Table, form_of_tree, is_left, is_left_tree
+from .leaked_values import LeakedValue, Table, form_of_tree, is_left, is_left_tree
 from .paths import attribute_path, entry_path
 from .read_paths import Item, read_paths
 from .settings import UNSET, Setting, is_flag
@@ -117,7 +117,7 @@ def captured_constants(step: Callable, model: torch.nn.Module, held: Held = Held
     return [*reader.found.values(), *are_empty]
 
 
-def slots_of(left: Iterable[Left], modules: Mapping[str, torch.nn.Module], held: Held,
+def slots_of(left: Iterable[LeakedValue], modules: Mapping[str, torch.nn.Module], held: Held,
              is_read: Callable[[str, torch.Tensor], bool]) -> list[CapturedConstant]:
     """What is in the places where a step leaves something, before a call: it may ask for that in ways that no bytecode
     tells (hasattr, getattr). Of a tensor that is read at every call (held), or that an earlier call has left and that the

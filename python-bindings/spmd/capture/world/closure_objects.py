@@ -35,7 +35,7 @@ _LOOSE = frozenset({Edge.ATTRIBUTE, Edge.CLASS})  # what hangs on a module witho
 _OTHERS = EVERY - {Edge.MAPPED}  # a UserDict leads to its entries by its attributes
 
 
-class Reached(Visitor):
+class ClosureObjects(Visitor):
     """Modules that lie in no other reached module, and tensors, each with the shortest way to it. `aliases` are other
     ways to modules of the model, `caches` functions that keep what they have computed.
 

@@ -5,7 +5,7 @@ import dataclasses
 
 import torch
 
-from .closure_objects import Reached
+from .closure_objects import ClosureObjects
 from .held import Held
 
 
@@ -15,6 +15,6 @@ class Environment:
     cure, by id; `read_left`: tensors that earlier calls have left and that the step reads, by id."""
 
     held: Held
-    reached: Reached
+    reached: ClosureObjects
     excluded: dict[int, tuple[str, str]]
     read_left: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)

@@ -18,7 +18,7 @@ from ...models import DTYPES
 from ...torch_api.modules import HOOKS, buffers_of, children_of, parameters_of, set_children
 from ...torch_api.tracing import DisableTorchFunctionSubclass
 from ..errors import CaptureError
-from .closure_objects import Reached
+from .closure_objects import ClosureObjects
 from .paths import Place, identifier
 
 
@@ -88,10 +88,10 @@ def _hooks_of(owner: Any) -> tuple[Any, ...]:
 
 
 def candidates(functions: Iterable[Callable], model: torch.nn.Module, arguments: dict[str, Any],
-               known: Iterable[Any]) -> tuple[Held, Reached, dict[int, tuple[str, str]]]:
+               known: Iterable[Any]) -> tuple[Held, ClosureObjects, dict[int, tuple[str, str]]]:
     """The modules with tensors that the functions can reach, by a name each; all that was reached; and, of modules
     that no trace can go through, why not and the cure: by the id of each of their tensors."""
-    reached = Reached(functions, model, arguments, known)
+    reached = ClosureObjects(functions, model, arguments, known)
     inside = {id(module) for module in model.modules()}
     own = {id(t) for t in (*model.parameters(), *model.buffers())}
     taken = set(dict(model.named_children())) | {name for name, _ in model.named_parameters(recurse=False)} | {
@@ -136,7 +136,7 @@ def _name(path: str, taken: set[str]) -> str:
     return name
 
 
-def name_tensors(tensors: Iterable[tuple[str, torch.Tensor]], reached: Reached) -> dict[str, tuple[str, Place | None]]:
+def name_tensors(tensors: Iterable[tuple[str, torch.Tensor]], reached: ClosureObjects) -> dict[str, tuple[str, Place | None]]:
     """Names and places of the tensors that a trace found as constants, given with the tracer's names: equal names in
     two programs are one tensor."""
     found: dict[str, tuple[str, Place | None]] = {}
@@ -150,7 +150,7 @@ def name_tensors(tensors: Iterable[tuple[str, torch.Tensor]], reached: Reached) 
 
 
 @contextlib.contextmanager
-def no_gradients_outside(reached: Reached, known: Container[int]) -> Iterator[None]:
+def no_gradients_outside(reached: ClosureObjects, known: Container[int]) -> Iterator[None]:
     """Refuses a trace in which a gradient lands in a tensor that is no module's: eager would add to it at every step.
 
     `known` has the ids of tensors that have a gradient in the trace.

@@ -43,7 +43,7 @@ class Table(NamedTuple):
         return entry_path(self.path, key, next((n for n, known in enumerate(self.entries) if known is key), 0))
 
 
-class Left(NamedTuple):
+class LeakedValue(NamedTuple):
     """A traced value, or a tree of some, and where the step leaves it: the path of a module, whose attribute `key` is, or a table. `stack`:
     the line that does so, where it is known."""
 
@@ -179,9 +179,9 @@ class WatchedTables:
                 table.entries.update((key, value) for key, value in entries.items()
                                      if key not in table.entries or is_left(value))
 
-    def left(self) -> list[Left]:
+    def left(self) -> list[LeakedValue]:
         """What the step has put in them."""
-        return [Left(table, key, value) for table, before in zip(self._tables, self._before)
+        return [LeakedValue(table, key, value) for table, before in zip(self._tables, self._before)
                 for key, value in table.entries.items() if _is_new(value, before.get(key))]
 
 
@@ -190,14 +190,14 @@ def _is_new(value: Any, old: Any) -> bool:
     return value is not old and (holds_traced(value) or is_left(value))
 
 
-def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[Left]:
+def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[LeakedValue]:
     """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
 
     Modules of installed libraries keep notes of their own, which no step depends on: in attributes that their own code
     names. Those of PyTorch keep none in attributes that are new, or that were when a step left something there. Any other
     attribute is one that a hook or the user's code has set.
     """
-    left: list[Left] = []
+    left: list[LeakedValue] = []
     for path, module in modules:
         of_users = has_users_class(module)
         of_torch = type(module).__module__.split(".")[0] == "torch"
@@ -211,5 +211,5 @@ def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict
                                    "do\n  cure: make it a buffer of the module (register_buffer)")
             new = of_torch and (name not in known or name in _attributes.get(module, ()))
             if _is_new(value, old) and (of_users or new or name not in names_in_class(type(module))):
-                left.append(Left(path, name, value))
+                left.append(LeakedValue(path, name, value))
     return left

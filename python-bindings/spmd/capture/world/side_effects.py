@@ -26,7 +26,7 @@ from ..observe import patches
 from .code_names import Names
 from .grown_lists import KINDS, Grown, ListRoot, WatchedLists
 from .host_state import Aspect, Watched, differences, generator_states, host_state, may_stay
-from .leaked_values import TRACED, Left, Table, WatchedTables
+from .leaked_values import TRACED, LeakedValue, Table, WatchedTables
 from .paths import attribute_path, is_below, last_attribute, root_of
 from .seeds import SeededGenerators
 from .user_code import has_users_class, is_users_file
@@ -69,7 +69,7 @@ class SideEffects:
         self._functions, self._modules = functions, modules
         self._tables = WatchedTables(arguments | self._names().values)
         self._lists = WatchedLists(self._roots())
-        self._left: list[Left] = []
+        self._left: list[LeakedValue] = []
         self.seeds = SeededGenerators()
         self._items: list[tuple[Any, tuple[Frame, ...]]] = []
 
@@ -82,12 +82,12 @@ class SideEffects:
             with self.seeds.watched(), self._lists.watched():
                 yield self
 
-    def left(self) -> list[Left]:
+    def left(self) -> list[LeakedValue]:
         """What the step has put in attributes of objects and in entries of dicts, which are outputs of its graph."""
         self._looked_through = self._names().functions
         return [left._replace(stack=self._line_of(left.path)) for left in self._tables.left()]
 
-    def expect(self, left: list[Left]) -> None:
+    def expect(self, left: list[LeakedValue]) -> None:
         """These are outputs, and no side effects."""
         self._left = left
 
@@ -191,7 +191,7 @@ class _TracedValues(Visitor):
 
     limits = TRACED_VALUES
 
-    def __init__(self, is_traced: Callable[[Any], bool], left: list[Left]):
+    def __init__(self, is_traced: Callable[[Any], bool], left: list[LeakedValue]):
         self._is_traced = is_traced
         self._left: dict[int, set[Any]] = {}  # keys, by the id of their table
         for one in left:

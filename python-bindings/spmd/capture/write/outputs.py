@@ -10,7 +10,7 @@ from ...models import DTYPES
 from ...torch_api.tracing import pytree
 from ..values.lazy_rows import Check
 from ..world.grown_lists import Grown
-from ..world.leaked_values import Left
+from ..world.leaked_values import LeakedValue
 
 # What a graph can give back: tensors, and .item() of one.
 TRACED = (torch.Tensor, torch.SymFloat, torch.SymInt, torch.SymBool)
@@ -49,7 +49,7 @@ class Results:
     """
 
     result: Any
-    left: list[Left] = dataclasses.field(default_factory=list)
+    left: list[LeakedValue] = dataclasses.field(default_factory=list)
     grown: list[Grown] = dataclasses.field(default_factory=list)
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)
     checks: list[Check] = dataclasses.field(default_factory=list)

@@ -21,7 +21,7 @@ from ..values.lazy_rows import Check
 from ..values.value_guards import ValueGuards
 from ..world.grown_lists import Grown
 from ..world.held import Held
-from ..world.leaked_values import Left
+from ..world.leaked_values import LeakedValue
 from ..world.seeds import SeededGenerators
 from ..world.settings import Setting
 
@@ -44,7 +44,7 @@ class StepPackage:
     guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # trace.Trace; in this process only
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)  # trace.Trace; in this process only
     gradients: Gradients = Gradients()  # trace.Trace; in this process only
-    left: list[Left] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
+    left: list[LeakedValue] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     grown: list[Grown] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     settings: list[Setting] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
     written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
