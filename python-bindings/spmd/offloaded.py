@@ -22,10 +22,12 @@ class Slot(Protocol):
     Attributes:
       owner: what the slot belongs to.
       is_kept: false if the ranks do not keep the value, so that `fetch` raises.
+      can_clear: zero_() of the tensor need not fetch the value first.
     """
 
     owner: Owner
     is_kept: bool
+    can_clear: bool
 
     def fetch(self) -> None:
         """Brings the value into the tensor."""

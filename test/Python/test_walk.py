@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import spmd
 from spmd.capture.world import paths
 from spmd.capture.world.closure_objects import ClosureObjects
 from spmd.capture.world.host_state import host_state
@@ -318,3 +319,19 @@ def test_paths_are_written() -> None:
     assert paths.is_below("a.b", "a") and paths.is_below("a[0]", "a") and not paths.is_below("ab", "a")
     assert not paths.is_below("a", "a")
     assert paths.identifier("self.teachers[0]") == "teachers_0" and paths.identifier("self.") == "held"
+
+
+def test_a_traced_value_is_found_behind_a_container_of_any_size():
+    class Keeper:
+        def __init__(self):
+            self.data, self.pairs = list(range(600_000)), [([],)]
+
+        def step(self, model, optimizer, x):
+            loss = model(x).sum()
+            self.pairs[0][0].append(loss)
+            loss.backward()
+            return loss
+
+    model = torch.nn.Linear(2, 1)
+    with pytest.raises(spmd.CaptureError, match="keeps a traced value in"):
+        spmd.capture(Keeper().step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(1, 2))

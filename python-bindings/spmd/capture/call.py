@@ -1,4 +1,4 @@
-"""The user's call train_step(*args, **kwargs), taken apart: model, optimizer, batch tensors, baked Python values."""
+"""The user's call train_step(*args, **kwargs), taken apart: model, optimizer, batch tensors, Python values."""
 from __future__ import annotations
 
 import copy

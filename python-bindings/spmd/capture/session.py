@@ -140,7 +140,7 @@ class TraceSession:
         yield lambda: torch.set_grad_enabled(torch.is_grad_enabled())
 
     def _around_step(self) -> Iterable[Callable[[], contextlib.AbstractContextManager]]:
-        """Around the user's step: functions that are replaced first, the dispatch mode last, so that it sees what they call."""
+        """Around the user's step: replaced functions first, then the dispatch mode, which sees what they call, then hooks."""
         yield self.fakes.refusals.of_conversions
         yield self.assigned.followed
         yield one_op_composites

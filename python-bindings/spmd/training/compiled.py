@@ -69,7 +69,7 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
         "cuda:CHIP" (cuda:sm_90) names their kind. "emulate:CHIP": the kernels of that GPU, run on the CPU with every
         access checked, which is slow.
       batch_dims: as for spmd.capture.
-      max_compiles: how many programs (other shapes, Python values, baked options) the step may have.
+      max_compiles: how many programs (other shapes, Python values, constant options) the step may have.
       options: further options of spmd-compile, as strings.
       threads: CPU threads of all ranks together; by default one per core.
       timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.

@@ -86,10 +86,10 @@ def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: 
         training.hand_over(call, package.held, RanksState(trainer, states, training.view == "local"))
     training.compiles += 1
     hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
-    baked = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(need.options)]
+    fixed = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(need.options)]
     is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
     values = found_at_beginning(call, package, package.held, is_read)
-    program = Program(call, need.key, baked, values, package.held, package, artifact, trainer, home, states, why)
+    program = Program(call, need.key, fixed, values, package.held, package, artifact, trainer, home, states, why)
     if sizes is not None:
         sizes.put(program, need.key)
     return program

@@ -46,12 +46,12 @@ def found_at_beginning(call: StepCall, package: StepPackage, held: Held,
 
 @dataclasses.dataclass
 class Program:
-    """One compilation of the step: for batches of one set of shapes, one set of Python values and of baked options."""
+    """One compilation of the step: for batches of one set of shapes, one set of Python values and of constant options."""
 
     call: StepCall
     key: tuple[Any, ...]
     options: list[dict[str, str]]  # of each param group, those that are part of the program
-    baked: list[CapturedConstant]  # what the step's code read from objects, dicts and modules
+    constants: list[CapturedConstant]  # what the step's code read from objects, dicts and modules
     held: Held  # what it reaches without an argument, as the last call found it
     package: StepPackage
     artifact: Path
@@ -64,7 +64,7 @@ class Program:
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
         self._held_key = self.held.key(look_at(self.call.model).ids)
-        self._reads = {baked.path for baked in self.baked if isinstance(baked.value, torch.Tensor)}
+        self._reads = {one.path for one in self.constants if isinstance(one.value, torch.Tensor)}
         own = whole(self.call.model, self.held).named_parameters(remove_duplicate=False)
         taken, needed = self.package.gradients.taken, self.package.gradients.needed
         numbers = {name: id(parameter) for name, parameter in own if name in taken}
@@ -86,7 +86,7 @@ class Program:
         return self.takes(need.gradients) \
             and len(need.options) == len(self.options) and all(
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
-            and self._finds_what_it_holds(need.structure) and changed_value(self.baked) is None \
+            and self._finds_what_it_holds(need.structure) and changed_value(self.constants) is None \
             and not self.package.optimizer_numbers.what_is_new() and self.package.guards.hold(need.batch)
 
     def what_is_new(self, call: StepCall, need: Need) -> str:
@@ -100,7 +100,7 @@ class Program:
                 f"it is called in {_list_of(key[-2])}, it was in {_list_of(self.key[-2])}" * (key[-2] != self.key[-2]) or \
                 "a param group has other parameters" * (key[-4] != self.key[-4]) or \
                 "a module's train() or eval(), a parameter's requires_grad, or a hook is another"
-        value = changed_value(self.baked)
+        value = changed_value(self.constants)
         if value is not None:
             return f"'{value.path}' " + (f"is {value.get()!r}, it was {value.value!r}"
                                          if isinstance(value.value, NUMBERS)
@@ -132,7 +132,7 @@ class Program:
         return self.home is not other.home and not self.package.guards and self.key == other.key and self.options == other.options \
             and (self.sizes is not None or other.sizes is None) \
             and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
-            and self._held_key == other._held_key and are_alike(self.baked, other.baked)
+            and self._held_key == other._held_key and are_alike(self.constants, other.constants)
 
     def note_what_stands_in_places(self) -> None:
         """What others have put where the step leaves something, as the forward of an evaluation does, is as what an earlier call
@@ -204,14 +204,14 @@ class Program:
         if held is None or held.key(model) != self._held_key:
             return False
         if not held.is_same(self.held):
-            baked = found_at_beginning(self.call, self.package, held, self._is_read)
-            if not are_alike(self.baked, baked):
+            constants = found_at_beginning(self.call, self.package, held, self._is_read)
+            if not are_alike(self.constants, constants):
                 return False
             if any(isinstance(left.owner, Table) for left in self.package.left) and any(
-                    one.value is not other.value for one, other in zip(self.baked, baked)
+                    one.value is not other.value for one, other in zip(self.constants, constants)
                     if not isinstance(one.value, (torch.Tensor, tuple, *NUMBERS))):
                 return False  # the step leaves values in the objects that it has found when it was captured
-            self.held, self.baked = held, baked
+            self.held, self.constants = held, constants
         return True
 
 
@@ -246,7 +246,7 @@ class Need:
 def counts_taken(call: StepCall, programs: Iterable[Program | None]) -> list[tuple[int, bool]]:
     """How much of each of its iterators a call will probably take: as much as that of a program which it may want."""
     for program in programs:
-        if program is not None and program.call.without_taken == call.without_taken and changed_value(program.baked) is None:
+        if program is not None and program.call.without_taken == call.without_taken and changed_value(program.constants) is None:
             return [taking.count for taking in program.call.takings]
     return [(0, False)] * len(call.takings)
 

@@ -17,7 +17,7 @@ from ..observe.dispatch_mode import Handler, OpCall, Phase
 class OnTheCpu(Handler):
     """Tensors that an operator makes for a device are made on the CPU."""
 
-    phase = Phase.ITERATION
+    phase = Phase.DEVICE
 
     def answer(self, call: OpCall) -> Any:
         if call.kwargs and call.kwargs.get("device") is not None:

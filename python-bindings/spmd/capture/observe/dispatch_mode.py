@@ -31,9 +31,12 @@ class Phase(enum.IntEnum):
     DRAW = enum.auto()  # random operators become functions of seed, step and element (ops/draws.py)
     OPTION = enum.auto()  # options of param groups become tensors (optimizer/scheduled.py)
     EXCHANGE = enum.auto()  # collectives of replicas in one process (ops/collectives.py)
+    DEVICE = enum.auto()  # the step is traced on the CPU (model/traced_device.py)
+    LAST = enum.auto()  # which operator an error names (observe/op_recorder.py)
     ITERATION = enum.auto()  # placeholders of a loop's iterations (loops/microbatches.py)
     REPEAT = enum.auto()  # an operator that was traced before (observe/operator_forms.py)
-    CHECK = enum.auto()  # tensors that no graph can follow (observe/checks.py)
+    REFUSE = enum.auto()  # an operator that raises leaves no node (observe/refusals.py)
+    CHECK = enum.auto()  # tensors that no graph can follow (world/foreign.py), types (ops/replacements.py, ops/custom_ops.py)
     VALUE = enum.auto()  # values that Python reads (values/read_values.py)
     REPLACE = enum.auto()  # operators that are traced as others (ops/replacements.py)
     RECORD = enum.auto()  # module, phase and line of the node (observe/op_recorder.py)
@@ -118,7 +121,7 @@ class OpCall:
 
     def traced(self) -> contextlib.AbstractContextManager:
         """Within, operators that a handler calls are traced as the step's are, but not as random ones."""
-        return self.mode.from_phase(Phase.ITERATION)
+        return self.mode.from_phase(Phase.DEVICE)
 
     def run(self) -> Any:
         """Runs and traces the operator."""
@@ -143,7 +146,7 @@ class Handler:
 
 
 class DispatchMode(TorchDispatchMode):
-    """Passes operators through handlers while entered."""
+    """Passes operators through handlers while entered, in one thread. Handlers of one phase run in the order in which they are given."""
 
     def __init__(self, handlers: Sequence[Handler]):
         super().__init__()
@@ -175,7 +178,9 @@ class DispatchMode(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         if func is _DEVICE and isinstance(args[0], FakeTensor):  # two of three calls; no handler has a use for it
             return torch.device("meta") if args[0].fake_mode.in_kernel_invocation else args[0].fake_device
-        call, handlers, seen = OpCall(self, func, args, kwargs or {}), self._handlers_of(func), 0
+        if not (handlers := self._handlers_of(func)):
+            return func(*args, **(kwargs or {}))
+        call, seen = OpCall(self, func, args, kwargs or {}), 0
         try:
             for handler in handlers:
                 if call.again is not None and handler.phase < Phase.RECORD:

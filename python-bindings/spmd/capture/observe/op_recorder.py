@@ -37,7 +37,7 @@ def provenance(node: torch.fx.Node) -> Provenance:
 class LastOperator(Handler):
     """The operator that a trace has met last, for errors: its name and the user's lines."""
 
-    phase = Phase.ITERATION
+    phase = Phase.LAST
 
     def __init__(self) -> None:
         self.name: str | None = None

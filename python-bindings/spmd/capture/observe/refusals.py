@@ -32,7 +32,7 @@ class Refusals(Handler):
     """`error` is the first error that eager would not have raised. `tell` gives what is known of a number all the same, or
     None; `where` the user's line."""
 
-    phase = Phase.CHECK
+    phase = Phase.REFUSE
 
     def __init__(self) -> None:
         self.error: Exception | None = None

@@ -38,7 +38,7 @@ def user_stack() -> tuple[tuple[Frame, ...], str | None]:
                 caller = "optimizer"
             elif name == _AUTOGRAD:
                 caller = "seed"
-        elif frame.f_code.co_name == "traced_step":  # trace.py: what called capture() is no part of the step
+        elif frame.f_code.co_name == "traced_step":  # session.py: what called capture() is no part of the step
             break
         frame = frame.f_back
     return (*reversed(frames), *_exported[-1]), caller

@@ -51,14 +51,14 @@ class CapturedConstant(NamedTuple):
 
 def changed(values: list[CapturedConstant]) -> CapturedConstant | None:
     """The first that is no longer what it was."""
-    for baked in values:
-        now = baked.get()
-        if now is not baked.value and not (
-                isinstance(baked.value, (*NUMBERS, tuple, types.MethodType)) and type(now) is type(baked.value)
-                and (now == baked.value or (now != now and baked.value != baked.value))):
-            return baked
-        if baked.version is not None and version_of(now) != baked.version:
-            return baked
+    for constant in values:
+        now = constant.get()
+        if now is not constant.value and not (
+                isinstance(constant.value, (*NUMBERS, tuple, types.MethodType)) and type(now) is type(constant.value)
+                and (now == constant.value or (now != now and constant.value != constant.value))):
+            return constant
+        if constant.version is not None and version_of(now) != constant.version:
+            return constant
     return None
 
 

@@ -125,7 +125,7 @@ class SideEffects:
         of_modules = {left.path for left in self._left if isinstance(left.owner, str)}
         traced = _TracedValues(self._is_traced, self._left)
         walk((Node.root(name, value) for name, value in after.items() if name not in of_modules), traced)
-        for node in traced.found[:1]:
+        if (node := min(traced.found, key=lambda found: found.order, default=None)) is not None:
             stack = next((s for v, s in self._items if v is node.value), ())
             raise error_at(stack or self._line_of(node.path),
                            f"the step keeps a traced value in {node.path}, where a captured step would put nothing",

@@ -28,6 +28,7 @@ SETS = (set, frozenset)
 SIZED = (dict, *SEQUENCES, *SETS)
 MAPPINGS = (collections.UserDict, collections.ChainMap, types.MappingProxyType)  # that are no dicts
 _MAPPED = (*MAPPINGS, collections.abc.MappingView)
+_WRAPPERS = (functools.partial, staticmethod, classmethod, property, weakref.ref)  # whose own attributes are no way to anything else
 
 
 class Limits(NamedTuple):
@@ -41,9 +42,9 @@ class Limits(NamedTuple):
 CLOSURE_OBJECTS = Limits(depth=math.inf)  # code can reach a teacher through any number of objects
 MODEL_AND_OPTIMIZERS = Limits(depth=4)  # self.trainers["gan"].optimizers[0]
 HELD_OPTIMIZERS = Limits(depth=3)  # an attribute, or a dict of lists in an attribute
-TRACED_VALUES = Limits(depth=4, entries=math.inf)  # a traced value is an error in a container of any size
-RETURNED_VALUES = Limits(depth=4, entries=math.inf)
-HOST_STATE = Limits(depth=4, entries=64, visits=20_000)  # compared at every call of a compiled step: milliseconds
+TRACED_VALUES = Limits(depth=4, entries=math.inf, visits=math.inf)  # a traced value is an error in a container of any size
+RETURNED_VALUES = Limits(depth=4, entries=math.inf, visits=math.inf)
+HOST_STATE = Limits(depth=4, entries=64, visits=200_000)  # compared at every call of a compiled step
 
 
 class Edge(enum.Enum):
@@ -101,7 +102,7 @@ class Node:
     @property
     def get(self) -> Callable[[], Any]:
         """Finds the object again, or what is in its place now."""
-        if self.edge in (Edge.ELEMENT, Edge.DEFAULT):  # of which nothing can be set anew
+        if self.edge in (Edge.ELEMENT, Edge.DEFAULT):  # read once: an element has no key, and defaults are rarely replaced
             return functools.partial(same, self.value)
         if self.edge is None:
             return self._source or functools.partial(same, self.value)
@@ -196,10 +197,11 @@ def children(node: Node, edges: frozenset[Edge] = EVERY, longest: float = math.i
             yield Node(node.path, value.__func__, Edge.FUNCTION, "__func__", node)
         return  # its attributes are the function's
     elif isinstance(value, _MAPPED):
-        if len(value) <= longest:
+        if Edge.MAPPED in edges and len(value) <= longest:
             yield from _entries(node, edges)
-    else:
+    elif isinstance(value, _WRAPPERS):
         yield from _of_wrapper(node, edges)
+        return
     if Edge.ATTRIBUTE in edges:
         yield from _attributes(node, value)
     if Edge.SLOT in edges:

@@ -41,20 +41,20 @@ class StepPackage:
     weights: dict[str, torch.Tensor]
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
-    guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # trace.Trace; in this process only
-    seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)  # trace.Trace; in this process only
-    gradients: Gradients = Gradients()  # trace.Trace; in this process only
-    left: list[LeakedValue] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
-    grown: list[Grown] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
-    settings: list[Setting] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
-    written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
-    checks: list[Check] = dataclasses.field(default_factory=list)  # trace.Trace; in this process only
-    read_left: frozenset[int] = frozenset()  # trace.Trace; in this process only
-    updates: int = 1  # trace.Trace; in this process only
+    guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # as in write/graph.py; in this process only
+    seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)  # as in write/graph.py; in this process only
+    gradients: Gradients = Gradients()  # as in write/graph.py; in this process only
+    left: list[LeakedValue] = dataclasses.field(default_factory=list)  # as in write/graph.py; in this process only
+    grown: list[Grown] = dataclasses.field(default_factory=list)  # as in write/graph.py; in this process only
+    settings: list[Setting] = dataclasses.field(default_factory=list)  # as in write/graph.py; in this process only
+    written: list[tuple[str, Any]] = dataclasses.field(default_factory=list)  # as in write/graph.py; in this process only
+    checks: list[Check] = dataclasses.field(default_factory=list)  # as in write/graph.py; in this process only
+    read_left: frozenset[int] = frozenset()  # as in write/graph.py; in this process only
+    updates: int = 1  # as in write/graph.py; in this process only
     libraries: tuple[Path, ...] = ()  # files with functions and kernels that are operators
     first_step: StepPackage | None = None  # a first call that differs from all later ones, on the same state
     other_batch: StepPackage | None = None  # of a step for several batch sizes, the same with another number of rows
-    held: Held = dataclasses.field(default_factory=Held)  # trace.Trace; in this process only
+    held: Held = dataclasses.field(default_factory=Held)  # as in write/graph.py; in this process only
     optimizer_numbers: OptimizerNumbers = dataclasses.field(default_factory=OptimizerNumbers)  # in this process only
     result: Any = None  # the step's return value with trace.Output in place of tensors
 

@@ -65,7 +65,7 @@ def _not_a_copy(name: str, does: str) -> CaptureError:
 class _Originals(Handler):
     """Refuses to read tensors of the model that copies were made from."""
 
-    phase = Phase.CHECK
+    phase = Phase.OPTION  # before collectives, whose arguments are read, too
 
     def __init__(self, model: torch.nn.Module):
         self._names = {id(t): n for n, t in (*model.named_parameters(), *model.named_buffers())}
