@@ -14,56 +14,37 @@ from ..torch_api.tensors import version_of
 from ..torch_api.tracing import make_fx, make_fx_options, pytree
 from .call import StepCall
 from .errors import CaptureError, explain
-from .loops.microbatches import Microbatches, TracedOperators
+from .followers import Followers, follow
 from .loops.placeholders import CannotRepeat
 from .model.activation_checkpoint import inline_checkpoints
-from .model.data_assignments import DataAssignments
 from .model.fakes import FakeStep
 from .model.module_casts import followed_module_casts
 from .model.run import Run
 from .model.torch_compiled import traced_through
-from .model.traced_device import OnTheCpu, only_autocast_of_the_traced_device
+from .model.traced_device import only_autocast_of_the_traced_device
 from .observe import patches
-from .observe.dispatch_mode import DispatchMode
-from .observe.function_mode import FunctionMode
-from .observe.op_recorder import LastOperator, OpRecorder
-from .observe.operator_forms import OperatorForms
-from .observe.stacks import user_stack
 from .ops import custom_ops
-from .ops.complex_numbers import ComplexNumbers
 from .ops.composites import one_op_composites
-from .ops.custom_ops import KernelArguments
-from .ops.draws import Draws
 from .ops.meta_kernels import meta_kernels
-from .ops.replacements import MixedProducts, Replacements, rules
 from .ops.sync_batch_norm import sync_batch_norms
 from .optimizer.adafactor import traceable_adafactor
 from .optimizer.loss_scaling import traceable_scalers
 from .optimizer.optimizer_numbers import check_numbers
 from .optimizer.optimizer_state import traceable_step
-from .values.chosen_rows import ChosenRows
-from .values.known_values import KnownValues
 from .values.lazy_rows import refuse_rows, with_tensors
-from .values.python_numbers import Number, PythonNumbers, symbol_of
-from .values.read_values import ReadValues
-from .values.segments import Segments
+from .values.python_numbers import Number, symbol_of
 from .values.value_checks import no_value_checks
-from .values.value_guards import ValueGuards
 from .world.code_names import users_hooks
 from .world.device_meshes import meshes_outside
 from .world.environment import Environment
-from .world.foreign import ForeignTensors
 from .world.function_caches import forgetting_fakes
 from .world.held import named_modules, no_gradients_outside
 from .world.iterators import check_taken, check_taken_so_far, has_ended
-from .world.paths import Place
 from .world.side_effects import SideEffects, warn_of_output_and_clocks
 from .write.collect import collect, used
 from .write.graph import Trace
 from .write.outputs import Results, without_empty
 from .write.result import wrap
-
-_SMALL = 64  # elements of a buffer that a call reads before it begins
 
 
 @dataclasses.dataclass
@@ -85,6 +66,8 @@ class TraceSession:
         self.call, self.environment, self.run, self.findings = call, environment, run, findings
         self.fakes = FakeStep(call.model, call.optimizers, list(zip(call.batch_names, call.batch, strict=True)), environment, run, call.precision)
         self.results: Results | None = None
+        self.followers: Followers | None = None  # while the step is traced
+        self.effects: SideEffects | None = None
 
     def trace(self) -> tuple[Trace, list[str]]:
         """The trace, and the parameters whose gradients outlive the step. Loops are traced iteration by iteration if nothing else
@@ -101,15 +84,15 @@ class TraceSession:
             settings, leftover = self.fakes.settings(), self.fakes.leftover_gradients()
             if not leftover or self.run.gradients:
                 placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
-                read = used(placeholders, self.iterations.repeats)
+                read = used(placeholders, self.followers.iterations.repeats)
                 self.fakes.check_side_effects({id(i.fake) for i, n in zip(self.fakes.inputs, placeholders, strict=True) if n in read})
-        traced = collect(module, self.fakes, self.environment, self.iterations.repeats, self.results)
-        self.guards.forget_batch()
-        updates = self.recorder.updates
+        traced = collect(module, self.fakes, self.environment, self.followers.iterations.repeats, self.results)
+        self.followers.guards.forget_batch()
+        updates = self.followers.recorder.updates
         traced.held.watched = {path: found for path, found in traced.held.watched.items()
-                               if any(id(part) in self.recorder.called for part in found[1].modules())}
+                               if any(id(part) in self.followers.recorder.called for part in found[1].modules())}
         return dataclasses.replace(
-            traced, settings=settings, guards=self.guards, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
+            traced, settings=settings, guards=self.followers.guards, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
             stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
             stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1)), leftover
 
@@ -142,18 +125,18 @@ class TraceSession:
     def _around_step(self) -> Iterable[Callable[[], contextlib.AbstractContextManager]]:
         """Around the user's step: replaced functions first, then the dispatch mode, which sees what they call, then hooks."""
         yield self.fakes.refusals.of_conversions
-        yield self.assigned.followed
+        yield self.followers.assigned.followed
         yield one_op_composites
         yield sync_batch_norms
         yield no_value_checks
-        yield self.segments.followed
-        yield self.chosen.followed
+        yield self.followers.segments.followed
+        yield self.followers.chosen.followed
         yield followed_module_casts
-        yield lambda: meshes_outside(self.known.value)
+        yield lambda: meshes_outside(self.followers.known.value)
         yield lambda: patches.replaced({patches.ONEDNN: False})
-        yield lambda: self.operators
+        yield lambda: self.followers.operators
         yield self.call.optimizers.refusing_others
-        yield lambda: self.recorder.tracking(self.foreign.refuse_stranger, self.call.optimizers.register_step_hooks)
+        yield lambda: self.followers.recorder.tracking(self.followers.foreign.refuse_stranger, self.call.optimizers.register_step_hooks)
         yield warn_of_output_and_clocks
         yield self._noted_gradients
 
@@ -169,32 +152,10 @@ class TraceSession:
 
     @contextlib.contextmanager
     def _followed(self) -> Iterator[None]:
-        """Makes what follows the step's functions and operators. The order of handlers is observe/dispatch_mode.py's."""
-        fakes, call = self.fakes, self.call
-        reached, modules = self.environment.reached.tensors, list(named_modules(call.model, fakes.whole))
-        roots = self._known_roots() if call.options.asks_batch else {}
-        self.foreign = ForeignTensors(fakes.foreign, reached, self.environment.excluded)
-        self.known, self.guards = KnownValues(roots, reached), ValueGuards(call.batch)
-        self.recorder, self.last = OpRecorder(modules, fakes.parameters()), LastOperator()
-        forms, draws = OperatorForms(fakes.mode, self.foreign.is_watched), Draws(*fakes.rng())
-        self.iterations = Microbatches(fakes.parameters(), [module for _, module in modules],
-                                       TracedOperators(forms, draws, self.known, self.recorder.stamped_as), call.may_repeat)
-        self.values = ReadValues(self.known, self.guards, lambda: self.iterations.note_operator(False))
-        replacements = Replacements(rules(self.known.knows, ComplexNumbers(fakes.real_of)), self._note_replaced)
-        self.operators = DispatchMode([draws, *self.run.scheduled.handlers(), OnTheCpu(), self.last, self.iterations, forms, fakes.refusals,
-                                       MixedProducts(), self.foreign, KernelArguments(), self.values, replacements, self.recorder])
-        self.functions = FunctionMode([PythonNumbers(self.iterations.is_computed), self.iterations])
-        fakes.refusals.where = lambda: user_stack()[0]
-        fakes.refusals.tell = lambda expression: self.guards.tell(expression, user_stack()[0])
-        self.assigned, self.chosen = DataAssignments(fakes.inputs, self.known), ChosenRows(self.known)
-        self.segments = Segments(lambda size: self.guards.tell(size, ()), lambda: user_stack()[0])
-        with self.iterations.or_cannot_repeat():
+        """Makes what follows the step's functions and operators (followers.py)."""
+        self.followers = follow(self.call, self.environment, self.run, self.fakes)
+        with self.followers.iterations.or_cannot_repeat():
             yield
-
-    def _note_replaced(self, call: Any) -> None:
-        """What the backward of a replaced operator computes belongs to the line of the call."""
-        self.recorder.stamp(call)
-        self.iterations.note_operator(False)
 
     @contextlib.contextmanager
     def _noted_gradients(self) -> Iterator[None]:
@@ -204,13 +165,6 @@ class TraceSession:
         finally:
             for hook in hooks:
                 hook.remove()
-
-    def _known_roots(self) -> dict[int, int | Place]:
-        """Inputs whose values a call knows when it begins, by the ids of their fakes: the tensors of the batch, by their number,
-        and small buffers (a flag, a count of calls), which the ranks are asked for."""
-        buffers = {id(i.fake): Place.always(i.name, i.real) for i in self.fakes.inputs
-                   if i.kind == "buffer" and i.real is not None and i.real.numel() <= _SMALL}
-        return {**buffers, **{id(fake): number for number, fake in enumerate(self._batch())}}
 
     def _batch(self) -> list[torch.Tensor]:
         return [i.fake for i in self.fakes.inputs if i.kind == "batch"]
@@ -224,13 +178,13 @@ class TraceSession:
                 module = make_fx(self._step(), **make_fx_options())(*(i.fake for i in self.fakes.inputs))
             if refusals.error is not None:  # the step has caught it
                 raise refusals.error
-            self.chosen.check()
+            self.followers.chosen.check()
             return module
         except CaptureError:
             check_taken_so_far(takings)
-            if (owner := self.fakes.held_owner(self.foreign.met)) is not None:
+            if (owner := self.fakes.held_owner(self.followers.foreign.met)) is not None:
                 self.findings.modules.append(owner)
-            self.findings.left.update(self.fakes.blanks_met(self.foreign.met))
+            self.findings.left.update(self.fakes.blanks_met(self.followers.foreign.met))
             raise
         except Exception as error:
             check_taken_so_far(takings)
@@ -242,8 +196,8 @@ class TraceSession:
             if isinstance(error, CaptureError):
                 raise error
             step_file = self.call.train_step.__code__.co_filename if hasattr(self.call.train_step, "__code__") else ""
-            last_op = None if self.results else self.last.name  # of a step that went on after it
-            raise explain(error, step_file, last_op, self.last.stack) from error
+            last_op = None if self.results else self.followers.last.name  # of a step that went on after it
+            raise explain(error, step_file, last_op, self.followers.last.stack) from error
         finally:
             fx_traceback.current_meta.pop("custom", None)
             refusals.tell_no_more()
@@ -256,11 +210,11 @@ class TraceSession:
         def traced_step(*unused: Any) -> list[Any]:
             with entered(self._around_step()):
                 versions = list(map(version_of, batch))
-                with self.iterations.followed(), self.functions:
+                with self.followers.iterations.followed(), self.followers.functions:
                     returned = with_tensors(self.call.run(batch))
                 check_taken(self.call.takings)
                 self._tell_of_gradients(batch)
-                self.assigned.write()
+                self.followers.assigned.write()
                 self.fakes.keep_first_state()
                 if self.run.keeps_gradients:
                     self.fakes.keep_gradients()
@@ -285,24 +239,24 @@ class TraceSession:
                          if writes_batch and version_of(tensor) != version])
         self.effects.expect(found.left)
         refuse_rows(found.kept(fakes.own_of))
-        found.checks = [*self.segments.checks, *self.chosen.checks(self.call.optimizers.unmoved_by_zeros)] if writes_batch else []
+        found.checks = [*self.followers.segments.checks, *self.followers.chosen.checks(self.call.optimizers.unmoved_by_zeros)] if writes_batch else []
         values = list(found.values(fakes.own_of))
         for value in values:
-            self.foreign.refuse("the step", id(value))
+            self.followers.foreign.refuse("the step", id(value))
             if isinstance(value, torch.Tensor) and value.is_complex():
                 raise CaptureError(f"the step returns a tensor of {value.dtype}, which has no counterpart\n"
                                    "  cure: return torch.view_as_real() of it")
-        self.iterations.refuse_outputs([value.tensor if isinstance(value, Number) else value for value in values])
+        self.followers.iterations.refuse_outputs([value.tensor if isinstance(value, Number) else value for value in values])
         outputs = list(map(symbol_of, values))
         self.results = found.placed(fakes.own_of, lambda leaf: id(leaf) in fakes.numbers)
         return outputs
 
     def _check(self) -> None:
         """After the trace: what the step has changed, a graph can change."""
-        for value, stack in self.values.items:
+        for value, stack in self.followers.values.items:
             self.effects.note_item(value, stack)
         self.effects.check()
-        check_numbers(self._numbers, self.fakes.all_numbers(), self.recorder.optimizer_stack)
+        check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
 
 
 @contextlib.contextmanager
