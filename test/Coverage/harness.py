@@ -77,7 +77,7 @@ class CaseStep:
                 generator = generators[self.cases[number][0].name]
                 self.cotangents[number].append(torch.randn(value.shape, dtype=value.dtype, generator=generator))
             return self.cotangents[number][position]
-        with Draws(torch.tensor(SEED), torch.tensor(0)).mode():  # random ops draw what the captured step draws
+        with Draws(torch.tensor(SEED), torch.tensor(0)).entered():  # random ops draw what the captured step draws
             return self._detached(cotangent_of)
 
     def _detached(self, cotangent_of: Callable) -> dict[str, torch.Tensor]:

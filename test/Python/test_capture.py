@@ -345,7 +345,7 @@ def test_dropout_is_a_mask_of_drawn_numbers() -> None:
     run = StepInterpreter(package.step, package.weights)
     loss, = run({"x": x, "y": y})
     seed, step = torch.tensor(torch.initial_seed()), torch.tensor(0)
-    with Draws(seed, step).mode():
+    with Draws(seed, step).entered():
         assert loss.item() == F.cross_entropy(model(x), y).item()
     assert step == 1
     model.eval()

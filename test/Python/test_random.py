@@ -221,7 +221,7 @@ def test_checkpointed_blocks_draw_once(tmp_path):
 
 
 def test_draws_have_the_right_distribution():
-    with Draws(torch.tensor(1), torch.tensor(0)).mode():
+    with Draws(torch.tensor(1), torch.tensor(0)).entered():
         uniform, normal = torch.rand(100, 1000), torch.randn(100, 1000)
         kept = F.dropout(torch.ones(100, 1000), 0.25)
         integers = torch.randint(3, 8, (100, 1000))

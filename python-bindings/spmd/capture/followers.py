@@ -43,6 +43,7 @@ class Followers:
     known: KnownValues
     guards: ValueGuards
     recorder: OpRecorder
+    draws: Draws
     last: LastOperator
     iterations: Microbatches
     values: ReadValues
@@ -71,7 +72,7 @@ def follow(call: StepCall, environment: Environment, run: Run, fakes: FakeStep) 
     fakes.refusals.where = lambda: user_stack()[0]
     fakes.refusals.tell = lambda expression: guards.tell(expression, user_stack()[0])
     return Followers(
-        foreign, known, guards, recorder, last, iterations, values,
+        foreign, known, guards, recorder, draws, last, iterations, values,
         # Phases order the handlers; where two have one phase, this list does.
         DispatchMode([draws, *run.scheduled.handlers(), OnTheCpu(), last, iterations, forms, fakes.refusals, MixedProducts(), foreign,
                       KernelArguments(), values, Replacements(rules(known.knows, ComplexNumbers(fakes.real_of)), note_replaced), recorder]),

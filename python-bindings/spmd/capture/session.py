@@ -134,7 +134,7 @@ class TraceSession:
         yield followed_module_casts
         yield lambda: meshes_outside(self.followers.known.value)
         yield lambda: patches.replaced({patches.ONEDNN: False})
-        yield lambda: self.followers.operators
+        yield lambda: self.followers.draws.entered(self.followers.operators)
         yield self.call.optimizers.refusing_others
         yield lambda: self.followers.recorder.tracking(self.followers.foreign.refuse_stranger, self.call.optimizers.register_step_hooks)
         yield warn_of_output_and_clocks

@@ -20,5 +20,9 @@ forward_class_of = attrgetter("_forward_cls")
 # The function that torch.no_grad() and torch.set_grad_enabled() call, as a TorchFunctionMode receives it.
 set_grad_enabled = torch._C._set_grad_enabled
 
+# The attribute that torch.utils.checkpoint.checkpoint calls, of the function that it wraps; checkpoint() sets the attribute at its
+# first call. All names and partials of checkpoint() go through it.
+CHECKPOINT_CALLEE = "__dynamo_disable"
+
 # The active hooks of torch.autograd.graph.saved_tensors_hooks, else None; there is no public query. Called with False.
 top_saved_tensors_default_hooks = torch._C._autograd._top_saved_tensors_default_hooks

@@ -155,7 +155,7 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
 
         def run_rank(rank: int, *members: Any) -> Trace:
             rows = _rows_of(script, batch, ranks, rank) if replicas else batch
-            with rounding or contextlib.nullcontext(), Draws(torch.tensor(script.SEED), torch.tensor(step), rank).mode():
+            with rounding or contextlib.nullcontext(), Draws(torch.tensor(script.SEED), torch.tensor(step), rank).entered():
                 return results_of(script.train_step(*members, *rows), step)
         with _whole_ops():
             run.results |= _averaged(replicas.step(run_rank)) if replicas else run_rank(0, model, optimizer)

@@ -1,8 +1,11 @@
 """Activation checkpointing under capture: run inline.
 
-It changes memory; what to recompute is the compiler's choice. Traced as it runs, the random ops of the recomputation would be
-new draws, because saving and restoring the generator's state leaves no trace in a graph. One value tells that something
-is computed again: running statistics of batch norms, which eager updates once more in the backward. So does the trace.
+It changes memory; what to recompute is the compiler's choice. Two things tell that something is computed again: running statistics
+of batch norms, which eager updates once more in the backward, and reentrant checkpoints without an input that requires a gradient,
+whose results have none. The trace does both as eager does.
+
+Recomputation in other forms (a torch.autograd.Function of the user's) is traced as it runs; ops/draws.py gives its random operators
+the numbers of the forward.
 """
 from __future__ import annotations
 
@@ -18,10 +21,17 @@ from ...torch_api.tracing import pytree
 
 from ..observe import patches
 
-_OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
+_OPTIONS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 
 
-def _inline(function, *args, **kwargs):
+def _inline(function, *args, use_reentrant=None, **kwargs):
+    if use_reentrant is not False and not any(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args):
+        with torch.no_grad():  # as in a reentrant checkpoint, which is PyTorch's default
+            return _run(function, *args, **kwargs)
+    return _run(function, *args, **kwargs)
+
+
+def _run(function, *args, **kwargs):
     norms: list[tuple[BatchNorm, torch.Tensor]] = []
 
     def note(module, inputs, output):
@@ -50,6 +60,6 @@ def _update_again(norms: list[tuple[BatchNorm, torch.Tensor]], results: list[tor
 
 @contextlib.contextmanager
 def inline_checkpoints() -> Iterator[None]:
-    """Replaces torch.utils.checkpoint.checkpoint, in every module that imported it by name too."""
-    with patches.replaced({name: _inline for name in patches.checkpoint_names()}):
+    """Replaces torch.utils.checkpoint.checkpoint under all its names, in partials and in wrappers of libraries."""
+    with patches.replaced({patches.CHECKPOINT: _inline}):
         yield

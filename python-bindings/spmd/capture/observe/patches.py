@@ -31,6 +31,7 @@ import contextlib
 import dataclasses
 import inspect
 import logging
+import operator
 import sys
 import threading
 import warnings
@@ -40,6 +41,7 @@ import torch
 import torch.utils.checkpoint
 
 from ...torch_api import replaced as private
+from ...torch_api.autograd import CHECKPOINT_CALLEE
 from ...torch_api.modules import compiler_stance, dynamo_config, is_dynamo_loaded
 from ...torch_api.operators import destroy_library
 from ...torch_api.settings import set_mkldnn_enabled
@@ -59,12 +61,13 @@ class Entry(Protocol):
 @dataclasses.dataclass(frozen=True)
 class Patch:
     """The attribute `name` of `owner`, which is "module" or "module:Class". An optional attribute is not replaced while
-    its module is not imported, or if the module lacks the class."""
+    its module is not imported, or if the module lacks the class. PyTorch sets a lazy attribute at its first use."""
 
     owner: str
     name: str
     reason: str
     is_optional: bool = False
+    is_lazy: bool = False
 
     def find_owner(self) -> Any:
         """The module or the class; None if it is optional and not there."""
@@ -72,7 +75,7 @@ class Patch:
         if self.is_optional:
             found = sys.modules.get(module)
             return getattr(found, name, None) if name else found
-        return getattr(sys.modules[module], name) if name else sys.modules[module]
+        return operator.attrgetter(name)(sys.modules[module]) if name else sys.modules[module]
 
     def value(self) -> Any:
         """The attribute as `owner.name` gives it: a function from a class that has a static method."""
@@ -86,7 +89,7 @@ class Patch:
             return
         is_own = self.name in vars(owner)
         # From the table of the owner, because getattr() would turn a class method into a bound method.
-        saved = vars(owner)[self.name] if is_own else getattr(owner, self.name)
+        saved = vars(owner)[self.name] if is_own else None
         setattr(owner, self.name, value)
         try:
             yield
@@ -94,7 +97,7 @@ class Patch:
             if is_own:
                 setattr(owner, self.name, saved)
             else:
-                delattr(owner, self.name)  # a base class has it
+                delattr(owner, self.name)  # a base class has it, or nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,15 +188,8 @@ AUTOCAST_ENTER = Patch("torch:autocast", "__enter__",
                        "Autocast for another device would have no effect on a trace on CPU fakes.")
 FOREACH_TYPES = Patch(*private.FOREACH_TYPES,
                       "clip_grad_norm_ and zero_grad choose their foreach form by type: a fake counts as a tensor.")
-CHECKPOINT = Patch("torch.utils.checkpoint", "checkpoint",
-                   "The compiler chooses what to recompute; a traced recomputation would draw new random numbers.")
-
-
-def checkpoint_names() -> list[Patch]:
-    """One entry for each name of torch.utils.checkpoint.checkpoint in an imported module."""
-    original = torch.utils.checkpoint.checkpoint
-    return [Patch(path, name, CHECKPOINT.reason) for path, module in list(sys.modules.items())
-            for name, value in list(getattr(module, "__dict__", {}).items()) if value is original]
+CHECKPOINT = Patch("torch.utils.checkpoint:checkpoint.__wrapped__", CHECKPOINT_CALLEE,
+                   "The compiler chooses what to recompute, however the step refers to checkpoint().", is_lazy=True)
 
 
 def _of_dynamo(set_to: Callable[[Any], ContextManager[None]]) -> Callable[[Any], ContextManager[None]]:
@@ -233,6 +229,10 @@ def _set_onednn(value: bool) -> Iterator[None]:
 # torch.backends.mkldnn.flags() would set more, and warn.
 ONEDNN = Switch("torch.backends.mkldnn.enabled", "An LSTM is traced as arithmetic, not as one operator of oneDNN.",
                 lambda: torch.backends.mkldnn.enabled, _set_onednn)
+
+_STATES = "A step that saves and restores the random generator's state draws the numbers of the saved place again."
+GET_RNG_STATE = tuple(Patch(owner, "get_rng_state", _STATES) for owner in ("torch", "torch.random"))
+SET_RNG_STATE = tuple(Patch(owner, "set_rng_state", _STATES) for owner in ("torch", "torch.random"))
 
 # values/: functions that depend on the values of tensors
 
@@ -323,9 +323,9 @@ def mesh_methods() -> list[Patch]:
 
 
 def table() -> list[Entry]:
-    """All entries, the names of checkpoint() and the methods of DeviceMesh as they are now."""
+    """All entries, the methods of DeviceMesh as they are now."""
     found: list[Entry] = []
     for value in list(globals().values()):
         found += (entry for entry in (value if isinstance(value, tuple) else (value,))
                   if isinstance(entry, (Patch, Switch, Kernels)))
-    return [*found, *(patch for patch in checkpoint_names() if patch != CHECKPOINT), *mesh_methods()]
+    return [*found, *mesh_methods()]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import threading
 from contextvars import ContextVar
 from typing import Any, Callable, Iterator
 
@@ -19,6 +20,7 @@ import torch
 
 from ... import philox
 from ...torch_api.operators import OpOverload, schema_of
+from ..observe import patches
 from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
 
 aten = torch.ops.aten
@@ -81,14 +83,33 @@ class Draws(Handler):
     def __init__(self, seed: torch.Tensor, step: torch.Tensor, rank: int = 0):
         self.seed, self.step, self._rank = seed, step, rank
         self.streams = 0
+        self._has_begun = False
+        self._places: dict[int, tuple[torch.Tensor, int]] = {}  # by the ids of states, which are kept alive
 
-    def mode(self) -> DispatchMode:
-        """Random ops within are drawn here."""
-        return DispatchMode([self])
+    @contextlib.contextmanager
+    def entered(self, mode: DispatchMode | None = None) -> Iterator[None]:
+        """Random ops of this thread are drawn here. `mode` has this handler; None: a mode that has no other."""
+        outer, _thread.draws = getattr(_thread, "draws", None), self
+        try:
+            with _STATES.replaced(), mode or DispatchMode([self]):
+                yield
+        finally:
+            _thread.draws = outer
+
+    def save(self, state: torch.Tensor) -> torch.Tensor:
+        """The step has got the state of the random generator: it stands for the place up to which numbers are drawn."""
+        self._places[id(state)] = state, self.streams
+        return state
+
+    def restore(self, state: torch.Tensor) -> None:
+        """The step goes back to a state that it has saved, as recomputation in backward() does."""
+        if id(state) in self._places:
+            self.streams = self._places[id(state)][1]
 
     def stream(self) -> tuple[torch.Tensor, torch.Tensor, int]:
         """(seed, step, stream) of a new place that draws."""
-        if self.streams == 0:
+        if not self._has_begun:
+            self._has_begun = True
             self.step.add_(1)
         self.streams += 1
         return self.seed, self.step, self.streams - 1
@@ -118,6 +139,28 @@ class Draws(Handler):
         if torch.Tag.nondeterministic_seeded in func.tags and func not in _DETERMINISTIC:
             raise NotImplementedError(f"{func} draws random numbers in a way that has no form independent of ranks")
         return NotImplemented
+
+
+_thread = threading.local()  # `draws`: those that are entered
+
+
+def _saving(get: Callable[[], torch.Tensor]) -> Callable[[], torch.Tensor]:
+    def get_rng_state() -> torch.Tensor:
+        draws = getattr(_thread, "draws", None)
+        return get() if draws is None else draws.save(get())
+    return get_rng_state
+
+
+def _restoring(put: Callable[[torch.Tensor], None]) -> Callable[[torch.Tensor], None]:
+    def set_rng_state(new_state: torch.Tensor) -> None:
+        if (draws := getattr(_thread, "draws", None)) is not None:
+            draws.restore(new_state)
+        put(new_state)
+    return set_rng_state
+
+
+_STATES = patches.Shared(lambda: {**{entry: _saving(entry.value()) for entry in patches.GET_RNG_STATE},
+                                  **{entry: _restoring(entry.value()) for entry in patches.SET_RNG_STATE}})
 
 
 def _normal(draws: Draws, size: tuple[int, ...], device: Any) -> torch.Tensor:

@@ -131,7 +131,7 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], options
         def run_rank(rank: int, *replica: Any) -> Any:
             with contextlib.ExitStack() as drawing:  # a mode holds for its thread, and each rank is one
                 if rng:
-                    drawing.enter_context(Draws(rng[0], torch.tensor(number), rank).mode())
+                    drawing.enter_context(Draws(rng[0], torch.tensor(number), rank).entered())
                 return call.run([rows[n][rank] for n in call.batch_names], *replica)
 
         # What is recomputed would not be recomputed in the precision of the module around it.
