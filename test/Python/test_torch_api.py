@@ -28,7 +28,6 @@ ATTRIBUTES = {
     "torch.autograd": "_get_sequence_nr _make_grads",
     "a node of autograd": "_forward_cls _sequence_nr",
     "torch.compiler": "_is_compiling_flag _stance",
-    "torch.utils.checkpoint.checkpoint": "__dynamo_disable",
     "a tensor": "_backward_hooks _base _cdata _grad _grad_fn _is_view _make_subclass _post_accumulate_grad_hooks "
                 "_version",
     "a module": "_backward_pre_hooks _buffers _check_input_dim _check_non_zero_input_channels _flat_weights "

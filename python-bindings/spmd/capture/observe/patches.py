@@ -89,7 +89,7 @@ class Patch:
             return
         is_own = self.name in vars(owner)
         # From the table of the owner, because getattr() would turn a class method into a bound method.
-        saved = vars(owner)[self.name] if is_own else None
+        saved = vars(owner)[self.name] if is_own else None if self.is_lazy else getattr(owner, self.name)
         setattr(owner, self.name, value)
         try:
             yield
