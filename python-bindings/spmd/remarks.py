@@ -1,6 +1,7 @@
 """What spmd says without being asked: categories of Python warnings, so that users can silence or raise them."""
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from pathlib import Path
@@ -19,6 +20,6 @@ class CompilerWarning(UserWarning):
 def remark(text: str, category: type[UserWarning] = Remark) -> None:
     """Warns at the line of the user's code that called into this package."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)

@@ -9,6 +9,8 @@ import dataclasses
 import logging
 import random
 import re
+import subprocess
+import sys
 import time
 import types
 from pathlib import Path
@@ -778,3 +780,15 @@ def test_arguments() -> None:
         spmd.capture(step, model, optimizer, x, y, reference=[(x, y), (x[:4], y)])
     with pytest.raises(spmd.CaptureError, match="device is 'tpu'"):
         spmd.capture(step, model, optimizer, x, y, device="tpu")
+
+
+def test_lines_are_the_users_where_the_package_is_imported_over_a_relative_path(tmp_path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("import sys; sys.path.insert(0, 'test/../python-bindings'); import torch, spmd\n"
+                      "def step(model, optimizer, x):\n"
+                      "    return float(model(x).sum())\n"
+                      "model = torch.nn.Linear(2, 2)\n"
+                      "spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(1, 2))\n")
+    done = subprocess.run([sys.executable, str(script)], cwd=Path(__file__).parents[2], text=True, capture_output=True)
+    error = done.stderr[done.stderr.rindex("CaptureError"):]
+    assert f'File "{script}", line 3, in step' in error and "spmd/capture" not in error

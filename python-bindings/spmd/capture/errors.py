@@ -28,8 +28,9 @@ class CaptureError(RuntimeError):
 
 @functools.lru_cache(maxsize=None)
 def is_user_file(path: str) -> bool:
-    """True for code that is neither PyTorch's nor ours nor made up at run time."""
-    return not path.startswith((_TORCH_ROOT, _SPMD_ROOT, "<"))
+    """True for code that is neither PyTorch's nor ours nor made up at run time. Code of a package that was imported through a relative
+    entry of sys.path has a path that is not normalized."""
+    return not path.startswith("<") and not os.path.abspath(path).startswith((_TORCH_ROOT, _SPMD_ROOT))
 
 
 def where(stack: Iterable[Frame]) -> str:
