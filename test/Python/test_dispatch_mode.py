@@ -41,6 +41,20 @@ def test_a_handler_sees_its_operators_only():
     assert log == ["mul mul", "mul noted 1"]
 
 
+def test_a_handler_is_asked_once_which_operators_it_sees():
+    log, asked = [], []
+
+    class Choosing(Logged):
+        def sees(self, func):
+            asked.append(func)
+            return func is NEG
+
+    with DispatchMode([Choosing("neg", Phase.CHECK, log)]):
+        for _ in range(3):
+            torch.ones(2).neg()
+    assert log == ["neg neg", "neg noted 1"] * 3 and asked.count(NEG) == 1 and len(asked) == len(set(asked))
+
+
 def test_the_first_answer_is_the_result_and_nothing_is_noted():
     log = []
 

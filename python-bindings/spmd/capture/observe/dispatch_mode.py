@@ -129,10 +129,15 @@ class OpCall:
 
 
 class Handler:
-    """What a feature does with operators. `operators`: the overloads that the handler sees; None: all."""
+    """What a feature does with operators, and with which: `operators` are the overloads that the handler sees, None all of them; a
+    handler that decides by what an operator is overrides `sees`."""
 
     phase: Phase
     operators: Collection[Any] | None = None
+
+    def sees(self, func: Any) -> bool:
+        """Whether the handler is called for an operator; asked once for each operator and mode."""
+        return self.operators is None or func in self.operators
 
     def answer(self, call: OpCall) -> Any:
         """The result in the operator's place, or NotImplemented."""
@@ -171,8 +176,8 @@ class DispatchMode(TorchDispatchMode):
     def _handlers_of(self, func: Any) -> list[Handler]:
         found = self._of.get((func, self._begin))
         if found is None:
-            found = self._of[func, self._begin] = [handler for handler in self._handlers if handler.phase >= self._begin
-                                                   and (handler.operators is None or func in handler.operators)]
+            found = self._of[func, self._begin] = [handler for handler in self._handlers
+                                                   if handler.phase >= self._begin and handler.sees(func)]
         return found
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):

@@ -176,9 +176,12 @@ class KernelArguments(Handler):
 
     phase = Phase.CHECK
 
+    def sees(self, func: Any) -> bool:
+        return bool(_kernels) and func.name() in _kernels
+
     def answer(self, call: OpCall) -> Any:
-        kernel = _kernels.get(call.func.name()) if _kernels else None
-        for leaf in call.leaves if kernel is not None else ():
+        kernel = _kernels[call.func.name()]
+        for leaf in call.leaves:
             if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point and leaf.dtype not in kernel.dtypes:
                 raise error_at(call.stack, f"{call.func.name()} is called with a tensor of {leaf.dtype}, and its function takes "
                                + ", ".join(map(str, kernel.dtypes)),

@@ -124,10 +124,11 @@ class Draws(Handler):
         drawn = [torch.ops.spmd.philox_uniform(seed, step, index, stream, word) for word in words]
         return [u if device is None else u.to(device) for u in drawn]
 
+    def sees(self, func: Any) -> bool:
+        return _may_draw(func)
+
     def answer(self, call: OpCall) -> Any:
         func, args = call.func, call.args
-        if not _may_draw(func):
-            return NotImplemented
         kwargs = dict(call.kwargs)
         generator = kwargs.pop("generator", None) or next((a for a in args if isinstance(a, torch.Generator)), None)
         if generator is not None:
