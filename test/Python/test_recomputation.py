@@ -122,6 +122,7 @@ def _streams(package: spmd.StepPackage) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("op", OPS)
 @pytest.mark.parametrize("form", FORMS)
 def test_a_recomputation_draws_the_numbers_of_the_forward(form: str, op: str) -> None:
