@@ -7,12 +7,18 @@ from pathlib import Path
 
 import pytest
 import torch
+from rounding import rounding
 from small_net import batches, setup, train_step
 from step_check import StepCheck
 from test_precision import capture
 
 import spmd
 from spmd.meshes import count_ranks
+
+
+# The sums of a step of small_net on 12 x 10 tokens: twice a block's norm and products, a norm, the logits, the loss and its mean;
+# backward twice as many.
+CHAIN = 3 * (2 * (2 * 32 + 32 + 128) + 2 * 32 + 32 + 64 + 120)
 
 
 class Mesh:
@@ -58,7 +64,7 @@ def test_checkpoints_are_of_any_mesh(tmp_path) -> None:
         step.save_checkpoint(tmp_path / "run")
     torch.testing.assert_close(losses, expected)
     for (name, ours), theirs in zip(model.state_dict().items(), eager.state_dict().values()):
-        torch.testing.assert_close(ours, theirs, msg=name)
+        assert (ours - theirs).norm() < rounding(6 * CHAIN) * theirs.norm(), name
 
 
 @pytest.mark.parametrize("mesh, mode", [("replicate:2,shard:3", "fully_shard"), ("replicate:3,shard:2", "hybrid")])

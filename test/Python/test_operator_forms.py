@@ -82,11 +82,11 @@ def test_dropout_draws_anew(monkeypatch) -> None:
 
 
 def test_only_the_first_microbatch_is_traced_by_pytorch(monkeypatch) -> None:
-    note = OperatorForms.note
+    remember = OperatorForms.remember
     counts = []
     for number in (2, 6):
         noted = []
-        monkeypatch.setattr(OperatorForms, "note", lambda self, call, result: (noted.append(call.func), note(self, call, result)))
+        monkeypatch.setattr(OperatorForms, "remember", lambda self, call, result: (noted.append(call.func), remember(self, call, result)))
         captured(microbatches(number), accumulate, monkeypatch, again=True)
         counts.append(len(noted))
     assert counts[0] == counts[1] > 30
