@@ -13,12 +13,10 @@ import contextlib
 from typing import Iterator
 
 import torch
-import torch.utils.checkpoint
 from torch.nn.modules.module import register_module_forward_hook
 
 from ...torch_api.modules import BatchNorm
 from ...torch_api.tracing import pytree
-
 from ..observe import patches
 
 _OPTIONS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")

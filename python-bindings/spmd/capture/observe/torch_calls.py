@@ -1,7 +1,7 @@
 """Calls of PyTorch's functions: what is in their arguments beside tensors, to tell whether two of them are the same call."""
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable
+from typing import Any, Iterable
 
 import torch
 
