@@ -21,6 +21,8 @@ tools_dir = os.path.join(config.spmd_build_dir, "bin")
 llvm_config.with_environment("PATH", [tools_dir, config.llvm_tools_dir], append_path=True)
 llvm_config.with_environment("PYTHONPATH", os.path.join(config.spmd_source_dir, "python-bindings"), append_path=True)
 config.environment["SPMD_BIN"] = tools_dir
+# Kernels for the processor that runs them: half of the suite's machine code, and nobody would run the other half.
+config.environment["SPMD_CPU"] = "native"
 config.environment["SPMD_SOURCE"] = config.spmd_source_dir
 llvm_config.with_system_environment("SPMD_TEST_ALL")
 

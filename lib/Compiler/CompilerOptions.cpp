@@ -2,8 +2,10 @@
 
 #include "spmd/Compiler/CompilerOptions.h"
 #include "spmd/Kernels/SharedObject.h"
+#include "spmd/Runtime/Core/Cpu.h"
 #include "spmd/ShardUnits/Policy.h"
 #include "llvm/ADT/StringExtras.h"
+#include <cstdlib>
 
 using namespace llvm;
 using namespace spmd;
@@ -37,6 +39,7 @@ public:
   bool after(StringRef text, CompilerOptions &options);
   bool size(StringRef text, std::optional<int64_t> &bytes);
   bool pipeline(const OptionTexts &texts, CompilerOptions &options);
+  bool cpus(StringRef option, ArrayRef<StringRef> names, std::vector<std::string> &cpus);
   bool all(const OptionTexts &texts, CompilerOptions &options);
 
   std::string problem;
@@ -48,6 +51,20 @@ bool Checker::target(StringRef text, std::shared_ptr<const Target> &target) {
   std::string problem;
   target = parseTarget(text, problem);
   return target || fail("--target=" + text + ": " + problem);
+}
+
+bool Checker::cpus(StringRef option, ArrayRef<StringRef> names, std::vector<std::string> &cpus) {
+  for (StringRef cpu : names) {
+    if (cpu == "native") {
+      cpu = runtime::getNativeCpu();
+      if (cpu.empty())
+        return fail(option + "=native: this processor runs none of " + join(kernel::getKernelCpus(), ", "));
+    }
+    if (!is_contained(kernel::getKernelCpus(), cpu))
+      return fail(option + "=" + cpu + ": expected native, " + join(kernel::getKernelCpus(), ", "));
+    cpus.push_back(cpu.str());
+  }
+  return true;
 }
 
 bool Checker::policy(ArrayRef<std::string> values, std::string &policy) {
@@ -137,11 +154,11 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
   for (StringRef dim : texts.batchDims)
     if (!batchDim(dim, options.batchDims))
       return false;
-  for (StringRef cpu : texts.cpus) {
-    if (!oneOf("cpu", cpu, kernel::getKernelCpus()))
-      return false;
-    options.code.cpus.push_back(cpu.str());
-  }
+  SmallVector<StringRef> named(texts.cpus.begin(), texts.cpus.end()), usual;
+  if (const char *given = std::getenv("SPMD_CPU"))
+    StringRef(given).split(usual, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  if (!cpus("--cpu", named, options.code.cpus) || !cpus("SPMD_CPU", usual, options.code.usualCpus))
+    return false;
   if (std::string bad = findBadOption(options.pipeline); !bad.empty())
     return fail("--" + bad);
   bool valid = phase("compile-to", texts.to, options.to) &&

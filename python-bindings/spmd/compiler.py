@@ -125,7 +125,7 @@ def compile_package(package: Package, options: Sequence[str], plan: dict[str, An
     """
     compiler = find_tool("spmd-compile")
     program = _partition(package, [str(compiler)], list(options), plan, passes) if passes else None
-    identity = json.dumps([package.digest(), list(options), plan, *_identity(compiler), program,
+    identity = json.dumps([package.digest(), list(options), os.environ.get("SPMD_CPU", ""), plan, *_identity(compiler), program,
                            [_content_of(Path(file)) for file in _plugins(options).values() if Path(file).is_file()]])
     key = hashlib.sha256(identity.encode()).hexdigest()[:32]
     artifact = cache_folder() / key / f"{package.step['name']}.spmd"

@@ -75,6 +75,7 @@ _FUNCTIONS = {
     "spmd_num_processes": (c_int64, [_PROCESSES]),
     "spmd_gather": (c_int32, [_PROCESSES, c_void_p, c_size_t, c_void_p, c_double, _STATUS]),
     "spmd_share": (c_int32, [_PROCESSES, c_int64, c_void_p, c_size_t, _STATUS]),
+    "spmd_native_cpu": (c_char_p, []),
     "spmd_load": (c_int32, [c_char_p, POINTER(Options), POINTER(_TRAINER), _STATUS]),
     "spmd_close": (None, [_TRAINER]),
     "spmd_ranks": (c_int64, [_TRAINER]),

@@ -77,8 +77,8 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
         texts.target);
   visit(OptionInfo{"batch-dim", "Batch dimension of an input, or none; repeatable", "NAME=DIM"}, texts.batchDims);
   visit(OptionInfo{"cpu",
-                   "Generate kernels for these CPUs only: x86-64-v3 (AVX2), x86-64-v4 (AVX-512); "
-                   "default both, of which the runtime takes the best",
+                   "Generate kernels for these CPUs only: x86-64-v3 (AVX2), x86-64-v4 (AVX-512), native (the one of "
+                   "them that suits this machine); default those in SPMD_CPU, or both, of which the runtime takes the best",
                    "", /*isCommaSeparated=*/true},
         texts.cpus);
   visit(OptionInfo{"cuda", "CUDA toolkit whose ptxas is used; by default one is looked for", "folder", false,

@@ -18,6 +18,8 @@ struct PipelineOptions;
 struct CodeOptions {
   /// CPUs to generate kernels for; empty for all. Of targets host and emulate.
   std::vector<std::string> cpus;
+  /// CPUs where none are chosen (SPMD_CPU), whatever the target; empty for all.
+  std::vector<std::string> usualCpus;
   /// Of target cuda.
   kernel::CudaOptions cuda;
   /// Of target cuda: also the same kernels emulated, for checks on machines without a GPU.

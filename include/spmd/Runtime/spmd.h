@@ -177,6 +177,10 @@ SPMD_API int32_t spmd_gather(spmd_processes *processes, const void *mine, size_t
 /* Gives every process the bytes that process `from` has. */
 SPMD_API int32_t spmd_share(spmd_processes *processes, int64_t from, void *data, size_t bytes, spmd_status *status);
 
+/* The value of spmd-compile's --cpu for this processor, "x86-64-v3" or
+   "x86-64-v4"; empty when kernels are made for neither. */
+SPMD_API const char *spmd_native_cpu(void);
+
 /* Loads `artifact` (a folder), its weights, and starts the ranks. *trainer is
    NULL after an error. */
 SPMD_API int32_t spmd_load(const char *artifact, const spmd_options *options, spmd_trainer **trainer,

@@ -94,7 +94,7 @@ LogicalResult spmd::checkHasLibraries(kernel::CustomCallOp op, const CodeOptions
 LogicalResult spmd::writeSharedObjects(ArtifactFolder &folder, ArtifactKernels &kernels, const CodeOptions &options,
                                        StringRef chip,
                                        llvm::function_ref<LogicalResult(StringRef cpu, StringRef file)> emit) {
-  std::vector<std::string> cpus = options.cpus;
+  std::vector<std::string> cpus = options.cpus.empty() ? options.usualCpus : options.cpus;
   if (cpus.empty())
     for (StringRef cpu : kernel::getKernelCpus())
       cpus.push_back(cpu.str());

@@ -1,6 +1,7 @@
 //===- CApi.cpp - spmd.h over Trainer -------------------------------------===//
 
 #include "Handles.h"
+#include "spmd/Runtime/Core/Cpu.h"
 #include "spmd/Runtime/Cuda/CudaBackend.h"
 #include "spmd/Runtime/Host/HostBackend.h"
 #include "spmd/Runtime/Process/Join.h"
@@ -143,6 +144,9 @@ int64_t spmd_ranks(const spmd_trainer *trainer) { return trainer->trainer->manif
 int64_t spmd_threads(const spmd_trainer *trainer) { return trainer->trainer->threads(); }
 
 int64_t spmd_arena_bytes(const spmd_trainer *trainer) { return trainer->trainer->manifest().arenaBytes; }
+
+// The names are literals.
+const char *spmd_native_cpu() { return getNativeCpu().empty() ? "" : getNativeCpu().data(); }
 
 const char *spmd_cpu(const spmd_trainer *trainer) { return trainer->trainer->device().kernels().c_str(); }
 

@@ -1,6 +1,7 @@
 //===- KernelLibrary.cpp --------------------------------------------------===//
 
 #include "spmd/Runtime/Host/KernelLibrary.h"
+#include "spmd/Runtime/Core/Cpu.h"
 #include "spmd/Runtime/Core/Externals.h"
 #include "spmd/Runtime/Core/Hash.h"
 #include "spmd/Runtime/Core/Json.h"
@@ -12,23 +13,6 @@
 #include <set>
 
 using namespace spmd::runtime;
-
-/// The level of the x86-64 psABI that `cpu` names, or 0 when this processor does
-/// not run code for it.
-static int levelOf(const std::string &cpu) {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (cpu == "x86-64")
-    return 1;
-  if (cpu == "x86-64-v3" && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
-    return 3;
-  if (cpu == "x86-64-v4" && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return 4;
-#endif
-  return 0;
-}
 
 /// Whether the file has the content that the artifact was made with; no hash is not compared.
 static Status checkFile(const std::string &path, const std::string &hash) {
@@ -65,9 +49,9 @@ Expected<KernelLibrary> KernelLibrary::open(const Artifact &artifact, const std:
   const KernelFile *best = nullptr;
   for (const KernelFile &entry : artifact.manifest.kernels) {
     available += (available.empty() ? "" : ", ") + entry.cpu;
-    if (levelOf(entry.cpu) == 0 || (!cpu.empty() && entry.cpu != cpu))
+    if (getCpuLevel(entry.cpu) == 0 || (!cpu.empty() && entry.cpu != cpu))
       continue;
-    if (!best || levelOf(entry.cpu) > levelOf(best->cpu))
+    if (!best || getCpuLevel(entry.cpu) > getCpuLevel(best->cpu))
       best = &entry;
   }
   if (best) {

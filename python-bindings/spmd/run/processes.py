@@ -48,7 +48,8 @@ class Processes:
     """The processes of a job: every one makes the same calls in the same order. They wait for each other ten times as long
     as in a step (`timeout`), since a process may prepare its data, save or evaluate.
 
-    Attributes: `rank`, which of them this is; `world`, how many there are.
+    Attributes: `rank`, which of them this is; `world`, how many there are; `native_cpu`, the spmd-compile --cpu of this
+    one's processor, or "".
     """
 
     def __init__(self, launch: Launch = Launch(), timeout: float = 60):
@@ -57,6 +58,7 @@ class Processes:
         self._call("spmd_join", launch.native(), 10 * timeout, ctypes.byref(self._handle))
         self.rank: int = self._library.spmd_process(self._handle)
         self.world: int = self._library.spmd_num_processes(self._handle)
+        self.native_cpu: str = self._library.spmd_native_cpu().decode()
         self._process, self._patience = os.getpid(), 10 * timeout
 
     @classmethod

@@ -176,7 +176,8 @@ class CompiledStep(CompiledFunction):
 
     @property
     def artifact(self) -> Path | None:
-        """The compiled folder of that program, in the cache and without weights; save() writes one that is complete."""
+        """The compiled folder of that program, in the cache: without weights, and with kernels for the processors of this job
+        only. save() writes one that is complete."""
         return self.training_state.current and self.training_state.current.artifact
 
     @property
@@ -198,7 +199,8 @@ class CompiledStep(CompiledFunction):
         return report_of(self.training_state.current_program().artifact)
 
     def save(self, path: str | Path) -> Path:
-        """Writes the artifact with the parameters, buffers and optimizer state of now, for spmd-run and spmd.load.
+        """Writes the artifact with the parameters, buffers and optimizer state of now, for spmd-run and spmd.load. It has
+        kernels for all processors that spmd-compile knows, which are generated now.
 
         The folder appears whole or not at all; an older artifact of the name is replaced.
 
@@ -213,7 +215,7 @@ class CompiledStep(CompiledFunction):
         path.parent.mkdir(parents=True, exist_ok=True)
         with training.lock, tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as work:
             folder = Path(work) / path.name
-            shutil.copytree(program.artifact, folder)
+            shutil.copytree(program.portable(), folder)
             rng = {f"rng/{name}": value for name, value in read_draws(program.home).items()}
             save_tensors(rng | training.live.tensors(), folder / "weights.safetensors")
             if path.exists():

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import socket
 import tempfile
 from pathlib import Path
@@ -74,6 +75,7 @@ def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: 
     artifact, package, sizes = _compile_for_sizes(training, full, need, package, words, plan)
     if sizes is None:
         artifact = _compile_once(training, package, words, plan)
+    portable = functools.partial(compile_package, package, words, plan, False, options.compile.overrides.all_passes())
     if training.live is not None:
         training.live.upload_constants()  # a program with other values of them could not share the state
     missing = set(processes.gather_objects(meta_names(everything))[0])
@@ -89,7 +91,7 @@ def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: 
     fixed = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(need.options)]
     is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
     values = found_at_beginning(call, package, package.held, is_read)
-    program = Program(call, need.key, fixed, values, package.held, package, artifact, trainer, home, states, why)
+    program = Program(call, need.key, fixed, values, package.held, package, artifact, portable, trainer, home, states, why)
     if sizes is not None:
         sizes.put(program, need.key)
     return program
@@ -104,9 +106,10 @@ def _check_on_cpu(package: StepPackage) -> None:
 
 
 def _compile_once(training: TrainingState, package: StepPackage, words: list[str], plan: dict[str, Any] | None) -> Path:
-    """The artifact. The first of several processes compiles it, and the others find it in the cache; where they have
-    another one, the first that has that compiles, too."""
+    """The artifact, with kernels for the processors of this job. The first of several processes compiles it, and the
+    others find it in the cache; where they have another one, the first that has that compiles, too."""
     processes, passes = training.processes, training.options.compile.overrides.all_passes()
+    words = [*words, *_native_kernels(training)]
     if processes.world == 1:
         return compile_package(package, words, plan, passes=passes)
     training.agreement.compare("what was captured", [package.digest()[:16], words, plan])
@@ -117,6 +120,14 @@ def _compile_once(training: TrainingState, package: StepPackage, words: list[str
         artifact = processes.together(lambda: compile_package(package, words, plan, processes.rank == 0, passes)
                                       if turn == now else artifact)
     return artifact
+
+
+def _native_kernels(training: TrainingState) -> list[str]:
+    """The option that leaves out kernels for processors which no process of the job has."""
+    levels = set(training.processes.gather_objects(training.processes.native_cpu))
+    if "" in levels or any(word.startswith("--target=cuda") for word in training.options.compile.words):
+        return []
+    return [f"--cpu={','.join(sorted(levels))}"]
 
 
 def _compile_for_sizes(training: TrainingState, call: StepCall, need: Need, captured: StepPackage, words: list[str],

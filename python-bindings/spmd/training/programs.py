@@ -54,7 +54,8 @@ class Program:
     constants: list[CapturedConstant]  # what the step's code read from objects, dicts and modules
     held: Held  # what it reaches without an argument, as the last call found it
     package: StepPackage
-    artifact: Path
+    artifact: Path  # with kernels for the processors of this job
+    portable: Callable[[], Path]  # makes it with kernels for all processors
     trainer: Trainer
     home: Trainer  # the trainer whose state it trains
     states: OwnStates  # which that one has
