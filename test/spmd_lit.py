@@ -1,4 +1,7 @@
 """Test format of this project: shell tests (.mlir, .test) and Python tests (test_*.py, through pytest)."""
+import os
+import resource
+
 import lit.formats
 import lit.Test
 import lit.util
@@ -18,6 +21,14 @@ class SpmdFormat(lit.formats.ShTest):
                 yield test
 
     def execute(self, test, lit_config):
+        """Runs a test, and notes the processor time that its programs took in test-times.txt of the build folder."""
+        before = _seconds_of_children()
+        result = self._execute(test, lit_config)
+        with open(os.path.join(test.config.spmd_build_dir, "test-times.txt"), "a") as times:
+            times.write(f"{_seconds_of_children() - before:8.1f}  {test.getFullName()}\n")
+        return result
+
+    def _execute(self, test, lit_config):
         if not test.path_in_suite[-1].endswith(".py"):
             return super().execute(test, lit_config)
         if "torch" not in test.config.available_features:
@@ -29,3 +40,9 @@ class SpmdFormat(lit.formats.ShTest):
         for line in dict.fromkeys(line for line in out.splitlines() if line.startswith("counts: ")):
             lit_config.note(line.removeprefix("counts: "))
         return (lit.Test.PASS if code == 0 else lit.Test.FAIL), out + err
+
+
+def _seconds_of_children() -> float:
+    """A process of lit runs one test after the other: what its children took meanwhile is the test's."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

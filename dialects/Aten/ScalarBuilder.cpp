@@ -216,9 +216,20 @@ Value ScalarBuilder::abs(Value x) {
   return math::AbsIOp::create(b, x);
 }
 
+/// `x` unless `y` is better ("lt": larger, "gt": smaller), and what is not a number where one is. Of equal ones it is `x`,
+/// which two zeros show: so PyTorch's relu and clamp keep -0.
+static Value choose(ScalarBuilder &s, StringRef better, Value x, Value y) {
+  Attribute limit;
+  if (matchPattern(y, m_Constant(&limit)))
+    if (auto number = dyn_cast<FloatAttr>(limit); number && !number.getValue().isNaN())
+      return s.select(s.compare(better, x, y), y, x);
+  Value isAsGood = s.compare(better == "lt" ? "ge" : "le", x, y);
+  return s.select(s.bitOr(isAsGood, s.isNan(x)), x, y);
+}
+
 Value ScalarBuilder::max(Value x, Value y) {
   if (isFloat())
-    return arith::MaximumFOp::create(b, x, y);
+    return choose(*this, "lt", x, y);
   if (type.isInteger(1))
     return arith::OrIOp::create(b, x, y);
   return arith::MaxSIOp::create(b, x, y);
@@ -226,7 +237,7 @@ Value ScalarBuilder::max(Value x, Value y) {
 
 Value ScalarBuilder::min(Value x, Value y) {
   if (isFloat())
-    return arith::MinimumFOp::create(b, x, y);
+    return choose(*this, "gt", x, y);
   if (type.isInteger(1))
     return arith::AndIOp::create(b, x, y);
   return arith::MinSIOp::create(b, x, y);

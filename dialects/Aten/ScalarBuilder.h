@@ -58,6 +58,7 @@ public:
   mlir::Value scaled(mlir::Value x, mlir::Attribute alpha);
   /// value * alpha of two Scalars: as integers if this builder's type is one.
   mlir::Value scaledConstant(mlir::Attribute value, mlir::Attribute alpha);
+  /// The larger and the smaller one, not-a-number where one is; x where they are equal, as -0 and 0 are.
   mlir::Value max(mlir::Value x, mlir::Value y);
   mlir::Value min(mlir::Value x, mlir::Value y);
   /// x - trunc(x / y) y; of integers, 0 by zero.

@@ -96,9 +96,16 @@ Value AttentionEmitter::scaleScores(Value raw, Value firstKey, Value key) {
   return mask.apply(mulf(raw, b.broadcast(number(scale), kLanes)), b.add(firstKey, key));
 }
 
-Value AttentionEmitter::powers(Value score, Value shift) {
+Value AttentionEmitter::powersBelow(Value score, Value extreme) {
+  Value distance = subf(score, b.broadcast(extreme, kLanes));
+  return math::Exp2Op::create(b, mulf(distance, b.number(wide, getExponentScale())));
+}
+
+Value AttentionEmitter::probabilities(Value score, Value shift) {
   Value exponent = math::FmaOp::create(b, score, b.number(wide, getExponentScale()), b.broadcast(shift, kLanes));
-  return math::Exp2Op::create(b, exponent);
+  Value zero = b.number(wide, 0);
+  Value isAbove = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, exponent, zero);
+  return math::Exp2Op::create(b, arith::SelectOp::create(b, isAbove, zero, exponent));
 }
 
 void AttentionEmitter::reduceRows(ReduceKind kind, const Panel &lanes, Value rows,

@@ -137,14 +137,16 @@ protected:
   /// `value` for those of 16 keys from `key` that the row sees, else `blank`.
   mlir::Value blankUnseen(mlir::Value value, mlir::Value key, const Row &row, double blank);
   /// [Note: scores in powers of two]
-  /// Probabilities are exp2(score log2(e) - shift), and the scale takes log2(e) in: that is one fused multiply-add and
-  /// a function that costs less than exp. A mask that is computed sees the score as it is, and its result is
+  /// Probabilities are powers of two, and the scale takes log2(e) in: exp2 costs less than exp. A mask that is computed sees the score as it is, and its result is
   /// multiplied.
   mlir::Value scaleScores(mlir::Value raw, mlir::Value firstKey, mlir::Value key);
   /// What turns a score of `scaleScores` into a power of two.
   double getExponentScale() const { return mask.isComputed() ? M_LOG2E : scale * M_LOG2E; }
-  /// exp2(score getExponentScale() - shift)
-  mlir::Value powers(mlir::Value score, mlir::Value shift);
+  /// exp2((score - extreme) getExponentScale()): the extreme of the row gives 1, however large it is, where a product
+  /// that is rounded before would be off by powers of two.
+  mlir::Value powersBelow(mlir::Value score, mlir::Value extreme);
+  /// exp2(score getExponentScale() + shift), at most 1: `shift` is rounded, by more than 1 where scores are large.
+  mlir::Value probabilities(mlir::Value score, mlir::Value shift);
 
   /// Reduces the 16 lanes of each row by halves, 16 rows at a time: `store` takes the results from row `r` on. Rows one
   /// by one would wait for every step.

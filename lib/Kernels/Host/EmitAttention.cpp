@@ -19,14 +19,14 @@ private:
   void emitMerge(Value row, Value query, Value firstKey, int64_t width);
 
   AttentionOp op;
-  /// Per row of the query block: weights of the merge, the shift and the sum of the powers of two, 16 lanes to reduce.
-  Panel oldWeight, newWeight, rowShift, rowSum, rowLanes;
+  /// Per row of the query block: weights of the merge, the extreme score and the sum of the powers of two, 16 lanes to reduce.
+  Panel oldWeight, newWeight, rowExtreme, rowSum, rowLanes;
   Panel lse;
 };
 
 } // namespace
 
-/// Softmax of the rows over one key block, in place and not normalized; their shifts and sums. The order of a sum is 16
+/// Softmax of the rows over one key block, in place and not normalized; their extremes and sums. The order of a sum is 16
 /// lanes in order of keys, then halves.
 void ForwardEmitter::emitSoftmax(const Panel &scores, Value rows, Value firstKey, Value keys,
                                  llvm::function_ref<Row(Value)> begin) {
@@ -48,14 +48,13 @@ void ForwardEmitter::emitSoftmax(const Panel &scores, Value rows, Value firstKey
     // A row that sees nothing has sum 0, not NaN.
     auto each = [&](double value) { return b.number(wide, value); };
     Value seesNothing = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, extreme, each(nowhere));
-    Value shift = arith::SelectOp::create(b, seesNothing, each(0), mulf(extreme, each(getExponentScale())));
-    b.store(subf(each(0), shift), rowShift.pointer, r);
+    b.store(arith::SelectOp::create(b, seesNothing, each(0), extreme), rowExtreme.pointer, r);
   });
   b.loop(b.i64(0), rows, 1, [&](Value r) {
     Row row = begin(r);
-    Value shift = b.load(rowShift.pointer, f32, r);
+    Value extreme = b.load(rowExtreme.pointer, f32, r);
     Value sums = b.loop(b.i64(0), row.end, kLanes, b.number(wide, 0), [&](Value key, ValueRange carried) {
-      Value e = blankUnseen(powers(vector(scores, r, key), shift), key, row, 0);
+      Value e = blankUnseen(powersBelow(vector(scores, r, key), extreme), key, row, 0);
       b.store(e, scores.pointer, scores.index(b, r, key));
       return SmallVector<Value>{addf(carried[0], e)};
     })[0];
@@ -69,7 +68,7 @@ void ForwardEmitter::emitMerge(Value row, Value query, Value firstKey, int64_t w
   auto wide = [&](Value scalar) { return b.broadcast(scalar, width); };
   Value zero = wide(number(0)), one = wide(number(1)), nowhere = wide(infinity());
   auto isNowhere = [&](Value v) { return arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, v, nowhere); };
-  Value shift = mulf(b.load(rowShift.pointer, f32, row, width), wide(number(-M_LN2)));
+  Value shift = mulf(b.load(rowExtreme.pointer, f32, row, width), wide(number(getExponentScale() * M_LN2)));
   Value sum = b.load(rowSum.pointer, f32, row, width);
   Value isEmpty = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, sum, zero);
   Value inverse = arith::SelectOp::create(b, isEmpty, zero, arith::DivFOp::create(b, one, sum));
@@ -117,7 +116,7 @@ LogicalResult ForwardEmitter::emit() {
   Panel outMemory = sumsScratch(querySpan, vDim);
   oldWeight = scratch(1, kQueryBlock);
   newWeight = scratch(1, kQueryBlock);
-  rowShift = scratch(1, kQueryBlock);
+  rowExtreme = scratch(1, kQueryBlock);
   rowSum = scratch(1, kQueryBlock);
   rowLanes = scratch(kQueryBlock, kLanes);
   b.loop(b.getBegin(), b.getEnd(), 1, [&](Value iteration) {

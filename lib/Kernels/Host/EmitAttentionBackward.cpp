@@ -207,7 +207,7 @@ LogicalResult BackwardEmitter::emit() {
                 prefetchKey(ahead, query);
                 b.loop(b.i64(0), row.end, kLanes, [&](Value key) {
                   auto blank = [&](Value value) { return blankUnseen(value, key, row, 0); };
-                  Value p = powers(scaleScores(vector(scores, r, key), firstKey, key), shift);
+                  Value p = probabilities(scaleScores(vector(scores, r, key), firstKey, key), shift);
                   Value dMasked = mulf(p, subf(vector(dScores, r, key), rowDelta));
                   if (op.getMaskGrad())
                     addToMaskGradient(maskGrad, query, firstKey, key, keys, blank(dMasked));

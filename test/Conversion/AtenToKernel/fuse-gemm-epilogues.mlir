@@ -136,7 +136,8 @@ func.func @relu(%x: tensor<4x8xf32>, %w: tensor<6x8xf32>) -> tensor<4x6xf32> {
       ins(%e = %p at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>)
       outs(at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>) {
     %zero = arith.constant 0.0 : f32
-    %0 = arith.maximumf %e, %zero : f32
+    %isLess = arith.cmpf olt, %e, %zero : f32
+    %0 = arith.select %isLess, %zero, %e : f32
     kernel.yield %0 : f32
   }
   return %y : tensor<4x6xf32>
@@ -151,7 +152,8 @@ func.func @relu_and_what_it_is_applied_to(%x: tensor<4x8xf32>, %w: tensor<6x8xf3
   %y, %z = kernel.cluster dims [4, 6] parallel 1 ins(%e = %p at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>)
       outs(at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>, at (d0, d1) -> (d0 * 6 + d1) : tensor<4x6xf32>) {
     %zero = arith.constant 0.0 : f32
-    %0 = arith.maximumf %e, %zero : f32
+    %isLess = arith.cmpf olt, %e, %zero : f32
+    %0 = arith.select %isLess, %zero, %e : f32
     %1 = math.sin %e : f32
     kernel.yield %0, %1 : f32, f32
   }
