@@ -119,6 +119,22 @@ CASES = [Case(optimizer, implementation, options) for optimizer, table in OPTION
          if implementation != "fused" or optimizer in FUSED]
 
 
+FIRST_STEPS = '''\
+- The capture observes how the state begins: it runs `step()` twice on fake tensors. If each state begins as a constant, and the
+  remaining operators of the first step are those of the second one, the artifact has one program. Otherwise the package has a
+  second graph for the first step, and the artifact a second program on the same state, which the runtime runs once; it does not
+  run this program from weights that have optimizer state. SGD with dampening has a first step of its own, and so has an optimizer
+  whose state begins as a copy of the parameter (Lookahead, schedule-free), or whose first step skips the update
+  (`test/Kinds/first_step.py`, `test/Python/test_kind_first_step.py`).
+- A first step of its own is an error if the step leaves its gradients to a later call, if a `GradScaler` may skip it, or if other
+  parameters already have optimizer state. The hint is to take one step in eager PyTorch before the first compiled one.
+- Each state is a tensor in an entry of `state[p]`. A list of tensors there, a tensor in a param group or in an attribute of the
+  optimizer, and state that belongs to no parameter (`state["k"]`) are errors. So is a state that has its parameter's shape for one
+  parameter of a shard unit, and another shape for another parameter (GaLore).
+- An optimizer that is not PyTorch's and that rejects `capturable=True` with an assertion is captured with `capturable=False`.
+'''
+
+
 def document() -> str:
     """The text of docs/optimizers.md."""
     from spmd.capture.optimizer.optimizer_state import UNSUPPORTED
@@ -158,11 +174,7 @@ def document() -> str:
         "- PyTorch's fused SGD updates on CPUs, in bf16 and f16, only the last elements of a parameter (of 2.13: those "
         "that",
         "  fill no vector). The compiled step updates all, as the other implementations do.",
-        "- SGD with dampening computes its first step otherwise than all later ones: a package captured from a cold "
-        "start has",
-        "  a second graph for it, the artifact a second program on the same state, and the runtime runs it once; from "
-        "weights",
-        "  that have optimizer state it is not run.",
+        *FIRST_STEPS.splitlines(),
         "- State may have another type than its parameter (moments in bf16), the same for all parameters of a shard unit: it is one buffer for each kind. A",
         "  mixture is an error that names two parameters.",
         "- The learning rate of each group is read at every step; a learning rate that is a tensor works too. So are options that schedulers",

@@ -23,7 +23,6 @@ from .model.wrapped import check_not_wrapped
 from .observe.quick import quickly
 from .ops import custom_ops
 from .optimizer.gradients import fetch_gradients
-from .optimizer.optimizer_state import first_step_differs
 from .optimizer.scheduled import Scheduled
 from .trace import trace, trace_first_step
 from .world.captured_constants import captured_constants, changed
@@ -157,9 +156,9 @@ def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> 
 
 def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> StepPackage:
     name = options.name or getattr(call.train_step, "__name__", "step")
-    traced, differs = trace(call, options.keep_grads, scheduled, options.gradients), first_step_differs(call.optimizers)
+    traced = trace(call, options.keep_grads, scheduled, options.gradients)
     package = build_package(call, traced, name, options.batch_dims, options.zero_gradient)
-    if differs:
+    if traced.first_step_differs:
         package.first_step = build_package(call, trace_first_step(call, traced), name, options.batch_dims, options.zero_gradient)
     return package
 

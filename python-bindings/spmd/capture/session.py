@@ -94,7 +94,8 @@ class TraceSession:
         return dataclasses.replace(
             traced, settings=settings, guards=self.followers.guards, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
             stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
-            stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1)), leftover
+            stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1),
+            first_step_differs=self.fakes.first_step_differs and any(i.kind == "state" and i.state != "grad" for i, _ in traced.inputs)), leftover
 
     # What is entered, from the outside to the inside. Each context is made when those before it are entered.
 
@@ -256,7 +257,8 @@ class TraceSession:
         for value, stack in self.followers.values.items:
             self.effects.note_item(value, stack)
         self.effects.check()
-        check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
+        if not self.run.is_first:
+            check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
 
 
 @contextlib.contextmanager

@@ -62,12 +62,13 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
                for group in part.param_groups for p in group["params"]}
     if traced.run.accumulates and any(id(i.real) in waiting for i, _ in traced.inputs
                                       if i.kind == "param" and i.name in traced.gradients.left):
-        raise CaptureError("SGD with dampening computes its first step otherwise than all later ones, and the step leaves "
-                           "its gradients to another call, so that nobody knows which call is the first\n"
-                           "  cure: take one eager step first, or leave dampening out")
+        raise CaptureError("the optimizer computes its first step otherwise than all later ones, as SGD with dampening does, and the "
+                           "step leaves its gradients to another call: that call would be the first step\n"
+                           "  cure: take one step in eager PyTorch before the first compiled one")
     copied = traced.gradients.copied
     kept = tuple(i.name for i, _ in traced.inputs if i.state == "grad" and i.name not in copied)
-    run = Run(kept, copied, traced.run.keeps_gradients, is_first=True, scheduled=traced.run.scheduled)
+    states = frozenset((i.name, i.state) for i, _ in traced.inputs if i.kind == "state" and i.state != "grad")
+    run = Run(kept, copied, traced.run.keeps_gradients, is_first=True, states=states, scheduled=traced.run.scheduled)
     first, _ = TraceSession(call, traced.environment, run, Findings()).trace()
     if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
         raise CaptureError("the first step and the later ones do not have the same state\n"

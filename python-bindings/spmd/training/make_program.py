@@ -241,7 +241,8 @@ def _load(training: TrainingState, artifact: Path, package: StepPackage,
     weights, states = package.weights, OwnStates.of(package)
     with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
         constants, everything = Path(folder) / "constants.safetensors", Path(folder) / "weights.safetensors"
-        homes = {p.home: p.states for p in training.programs if p.states.serve(states)}
+        # A program of the first step runs on state that no other program has.
+        homes = {p.home: p.states for p in training.programs if p.states.serve(states)} if package.first_step is None else {}
         if homes:
             save_tensors({n: t for n, t in weights.items() if n.startswith("constant/")}, constants)
         for home, its_states in homes.items():
@@ -254,8 +255,33 @@ def _load(training: TrainingState, artifact: Path, package: StepPackage,
         if processes.rank == 0:  # whose values all begin with
             save_tensors({n: t for n, t in weights.items() if not t.is_meta}, everything)
         everything = processes.share_file(everything, Path(folder)) if processes.world > 1 else everything
-        trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **training.trainer_options)
+        try:
+            trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **training.trainer_options)
+        except RunError as error:
+            _refuse_shapes(package, None, error)
+            raise
+        _refuse_shapes(package, [(info.state, info.name, list(info.shape)) for info in trainer.tensors])
         return trainer, trainer, states
+
+
+def _refuse_shapes(package: StepPackage, places: list[tuple[str, str, list[int]]] | None, cause: Exception | None = None) -> None:
+    """The runtime has one buffer for the states of one name in a shard unit, of its parameters' shapes or of another one.
+    `places`: the states that the runtime has, with parameter and shape; None where it has rejected the weights.
+
+    Raises:
+      CaptureError: a state has another shape there.
+    """
+    shapes = {i["name"]: i["shape"] for i in package.step["inputs"] if i["kind"] == "param"}
+    states = [i for i in package.step["inputs"] if i["kind"] == "state"]
+    for one in states:
+        has_other = one["shape"] not in (shapes[one["of"]], [])
+        alike = next((i["of"] for i in states if i["state"] == one["state"] and i["shape"] == shapes[i["of"]]), None)
+        is_there = places is not None and all(shape == one["shape"] for *key, shape in places if key == [one["state"], one["of"]])
+        if has_other and alike and not is_there:
+            raise CaptureError(f"optimizer state {one['state']!r} has shape {one['shape']} for parameter {one['of']!r} of shape "
+                               f"{shapes[one['of']]}, and the parameter's shape for {alike!r}; states of one name in a shard unit "
+                               "must all have their parameters' shapes, or all another one\n  cure: give one of the two states "
+                               "another name, or make the two parameters different shard units") from cause
 
 
 def save_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:

@@ -28,7 +28,7 @@ def write_draws(drawn: dict[str, torch.Tensor], target: Trainer) -> None:
 
 def step_counts(optimizers: Optimizers) -> list[int]:
     """How many steps the parameters have taken, of optimizers that count them."""
-    return [int(state["step"]) for _, state in optimizers.states if "step" in state]
+    return [int(state["step"]) for _, state in optimizers.states if isinstance(state, dict) and "step" in state]
 
 
 def drawn_of(source: Source) -> dict[str, torch.Tensor]:

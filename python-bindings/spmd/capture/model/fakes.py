@@ -22,10 +22,11 @@ from ..observe import patches
 from ..observe.refusals import Refusals
 from ..ops.draws import default_seed
 from ..optimizer.adafactor import count_in_tensors
+from ..optimizer.first_step import Beginning, check_keys, is_of_torch, materialize
 from ..optimizer.kept_gradients import kept_gradients
 from ..optimizer.masters import MASTER, state_in, stepping_masters, wanted_masters
 from ..optimizer.optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
-from ..optimizer.optimizer_state import choose_implementation, materialize
+from ..optimizer.optimizer_state import choose_implementation
 from ..optimizer.optimizers import Optimizers
 from ..world.environment import Environment
 from ..world.held import Held, named_modules, whole
@@ -77,6 +78,7 @@ class FakeStep:
         self._precision = precision
         self._kept = kept_gradients(model, precision)
         self._had_state: set[Any] = set()  # keys of the optimizers' state
+        self._beginnings: list[Beginning] = []  # of optimizers that have taken no step
         self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
         self._fakes: dict[int, torch.Tensor] = {}
@@ -161,6 +163,11 @@ class FakeStep:
         self.foreign[id(blank)] = "what an earlier call has left"
         return blank
 
+    @property
+    def first_step_differs(self) -> bool:
+        """True where an optimizer has taken no step and computes its first one otherwise than all later ones."""
+        return bool(self._beginnings)
+
     def check_memory(self, held: Held) -> None:
         """Different tensors in one memory: eager's update of one changes the other, which no graph would show. Of the
         held modules, those that the step uses."""
@@ -240,6 +247,8 @@ class FakeStep:
                                  if isinstance(value, torch.Tensor) and value is not masters.get(p)]
             for optimizer in self.optimizers.parts:
                 optimizer.state = defaultdict(dict, {p: {MASTER: masters[p]} for p in optimizer.state if p in masters})
+            for beginning in self._beginnings:
+                beginning.undo()
 
     def _install_state(self, optimizer: torch.optim.Optimizer) -> dict[int, float | None]:
         """Fakes in the place of one optimizer's parameters and state; what the states begin with that it makes."""
@@ -250,7 +259,8 @@ class FakeStep:
                     raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
                                        "of the model\n  cure: register it in the model, or leave it out")
         fuses = not any(id(p) in self._kept for group in optimizer.param_groups for p in group["params"])
-        choose_implementation(optimizer, bool(self.run.scheduled), fuses)
+        made_capturable = choose_implementation(optimizer, bool(self.run.scheduled), fuses)
+        check_keys(optimizer)
         count_in_tensors(optimizer)
         warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
         vars(optimizer).update((k, copied(v)) for k, v in own_attributes(optimizer).items())
@@ -262,9 +272,17 @@ class FakeStep:
                  {k: self.fake(v) if isinstance(v, torch.Tensor) else copied(v) for k, v in self._going_on(p, state).items()}
                  for p, state in optimizer.state.items()} if warm else {}
         initial: dict[int, float | None] = {}
-        if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]):
+        if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]) \
+                or made_capturable and not is_of_torch(optimizer):
             with stepping_masters(Optimizers((optimizer,)), self._masters):
-                initial = materialize(optimizer, self.mode, self._masters)  # of a parameter that did not train so far, too
+                begins = materialize(optimizer, self.mode, self._masters, made_capturable)  # of a parameter that did not train so far, too
+            initial = begins.values
+            if begins.differs:  # a program of the first step writes all; where some state exists, none can
+                initial = {number: value if number in begins.masters else None if known else 0.0 for number, value in initial.items()}
+            if begins.differs and not known:
+                self._beginnings.append(begins)
+            elif known:
+                begins.undo()
             known = {**optimizer.state, **known}
         optimizer.state = defaultdict(dict, known)
         for p, state in optimizer.state.items():
@@ -296,15 +314,19 @@ class FakeStep:
 
     def optimizer_numbers(self) -> OptimizerNumbers:
         """Those that the trace begins with."""
-        return OptimizerNumbers.of((*self.optimizers.parts, *self.optimizers.holders), lambda key: self._reals.get(id(key), key),
-                                   lambda key: key in self._had_state)
+        numbers = OptimizerNumbers.of((*self.optimizers.parts, *self.optimizers.holders), lambda key: self._reals.get(id(key), key),
+                                      lambda key: key in self._had_state)
+        numbers.changes = [change for beginning in self._beginnings for change in beginning.changes]
+        return numbers
 
     def keep_first_state(self) -> None:
-        """At the end of a traced first step: the state that the optimizer made becomes the graph's state."""
+        """At the end of a traced first step: the state that the optimizer made becomes the graph's state, of that which later
+        steps use."""
+        names = {id(i.fake): i.name for i in self.inputs if i.kind == "param"}
         with torch.no_grad():
             for parameter, name, kept in self._first_state:
                 state = self.optimizers.make_state_of(parameter)
-                if name in state:
+                if name in state and (names[id(parameter)], name) in self.run.states:
                     kept.copy_(state[name])
                 state[name] = kept
 
@@ -426,6 +448,7 @@ class FakeStep:
             self._check_registered("parameter", name)
         for name, _ in self.whole.named_buffers():
             self._check_registered("buffer", name)
+        self._check_begun(used)
         for i in self.inputs:
             if i.state == "grad" and i.name in self.run.copied:
                 continue
@@ -436,6 +459,17 @@ class FakeStep:
             if owner is not i.fake and owner is not None:
                 raise (ReplacedGradient if i.state == "grad" else CaptureError)(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
                                    "  cure: update it in place")
+
+    def _check_begun(self, used: set[int]) -> None:
+        """State of a parameter that has none yet, beside state that exists: it can begin as a constant only."""
+        exists = any(i.kind == "state" and i.state != "grad" and i.real is not None and id(i.fake) in used for i in self.inputs)
+        for i in self.inputs:
+            if i.kind != "state" or i.state in ("grad", MASTER) or i.real is not None or id(i.fake) not in used:
+                continue
+            if i.init is None or exists and self.first_step_differs:
+                raise CaptureError(f"optimizer state {i.state!r} of {i.name!r} begins with the first step, and other state of the "
+                                   "step's optimizers exists already\n  cure: take one step in eager PyTorch that updates all "
+                                   "parameters, before the first compiled one")
 
     def _check_new_state(self) -> None:
         """State that the step has made is none of the graph's: of a parameter that was frozen when the call began, or of an

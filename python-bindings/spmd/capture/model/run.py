@@ -13,7 +13,7 @@ class Run:
     Parameters are given by their names. `gradients`: their gradients outlive calls, and are state of the step; `copied`: the step
     computes, uses and clears their gradients, which are kept all the same; `keeps_gradients`: also gradients that the step clears
     or computes anew stay state. `accumulates`: the step leaves gradients to later calls, or adds to those of earlier ones.
-    `is_first`: optimizers make their state, as in eager's first call. `scheduled`: options of param groups that are inputs.
+    `is_first`: optimizers make their state, as in eager's first call; `states`: that of which later calls go on, by parameter and name. `scheduled`: options of param groups that are inputs.
     """
 
     gradients: tuple[str, ...] = ()
@@ -21,4 +21,5 @@ class Run:
     keeps_gradients: bool = False
     accumulates: bool = False
     is_first: bool = False
+    states: frozenset[tuple[str, str]] = frozenset()
     scheduled: Scheduled = Scheduled()

@@ -89,17 +89,20 @@ def _step(self: GradScaler, original: Callable, optimizer: torch.optim.Optimizer
 
 def _masked_step(self: GradScaler, optimizer: torch.optim.Optimizer, state: dict[str, Any], *args: Any,
                  **kwargs: Any) -> Any:
-    if any(group.get("dampening") and group.get("momentum") and not optimizer.state for group in
-           optimizer.param_groups):
-        raise error_at(users_frames(), "SGD with dampening computes its first step otherwise, and a GradScaler may "
-                       "skip that", "take one eager step first, or leave dampening out")
     found = sum(state["found_inf_per_device"].values()) > 0
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-    changed = [*parameters, *(value for p in parameters for value in optimizer.state.get(p, {}).values()
-                              if isinstance(value, torch.Tensor))]
+
+    def states() -> list[torch.Tensor]:
+        return [value for p in parameters for value in optimizer.state.get(p, {}).values() if isinstance(value, torch.Tensor)]
+
+    changed = [*parameters, *states()]
     with torch.no_grad():
         before = [value.clone() for value in changed]
     result = optimizer.step(*args, **kwargs)
+    if len(states()) > len(changed) - len(parameters):
+        raise error_at(users_frames(), f"{type(optimizer).__qualname__} computes its first step otherwise than all later ones, as SGD "
+                       "with dampening does, and a GradScaler may skip the first step",
+                       "take one step in eager PyTorch before the first compiled one")
     with torch.no_grad():
         for value, old in zip(changed, before, strict=True):
             value.copy_(torch.where(found, old, value))

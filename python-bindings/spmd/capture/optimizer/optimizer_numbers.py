@@ -12,7 +12,7 @@ import torch
 
 from ...torch_api.tracing import pytree
 from ..errors import Frame, error_at
-from ..world.host_state import Aspect, Watched, host_state
+from ..world.host_state import Aspect, Watched, copied, host_state
 from ..world.user_code import has_users_class
 from ..world.walk import NUMBERS
 
@@ -43,7 +43,7 @@ def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[
                  for i, group in enumerate(part.param_groups)}
         changing += held  # in size, by state that the step makes
         held |= {f"{kind}.{k}": v for k, v in own_attributes(part).items()}
-    return _numbers(held, changing)
+    return numbers_of(held, changing)
 
 
 def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
@@ -51,21 +51,58 @@ def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
     return {k: v for k, v in vars(optimizer).items() if k not in _OWN and not k.startswith("_")}
 
 
-def _numbers(held: dict[str, Any], changing: Iterable[str] = (_ROOT,)) -> dict[Watched, Any]:
+def numbers_of(held: dict[str, Any], changing: Iterable[str] = (_ROOT,)) -> dict[Watched, Any]:
     """By what is watched; but the sizes of those that are `changing`. Scheduled options, of a type of ours, are none."""
     sizes = {Watched(Aspect.SIZE, path) for path in changing}
     return {watched: number for watched, number in host_state(held, has_users_class).items()
             if type(number) in NUMBERS and watched not in sizes}
 
 
+class _Missing:
+    """Stands for an entry that is not there."""
+
+
+MISSING = _Missing()
+
+
+def is_plain(value: Any) -> bool:
+    """True for numbers, texts, None, and containers of them."""
+    return all(leaf is None or isinstance(leaf, (str, *NUMBERS)) for leaf in pytree.tree_leaves(value))
+
+
+def are_alike(a: Any, b: Any) -> bool:
+    """Whether two plain values are equal; anything else must be the same object."""
+    return a is b or type(a) is type(b) and is_plain(a) and (a == b or a != a and b != b)
+
+
+@dataclasses.dataclass(frozen=True)
+class Change:
+    """What a step changes in Python: the entry `name` of a param group, or the attribute of an optimizer."""
+
+    holder: dict[str, Any]
+    name: str
+    before: Any
+    after: Any
+
+    def undo(self) -> None:
+        if self.before is MISSING:
+            self.holder.pop(self.name, None)
+        else:
+            self.holder[self.name] = copied(self.before)
+
+    def do(self) -> None:
+        self.holder[self.name] = copied(self.after)
+
+
 @dataclasses.dataclass
 class OptimizerNumbers:
     """Those of the state and of the optimizers themselves that a trace began with. Each `found` has an optimizer, a key of
     its state (None: the optimizer's own attributes) and numbers; each `made` the numbers of state that did not exist, and
-    that eager would have made in the first step."""
+    that eager would have made in the first step; `changes`: what that changes in numbers which existed."""
 
     found: list[tuple[torch.optim.Optimizer, Any, dict[Watched, Any]]] = dataclasses.field(default_factory=list)
     made: list[tuple[torch.optim.Optimizer, Any, dict[str, Any]]] = dataclasses.field(default_factory=list)
+    changes: list[Change] = dataclasses.field(default_factory=list)
 
     @staticmethod
     def of(optimizers: Iterable[torch.optim.Optimizer], real: Callable[[Any], Any], is_known: Callable[[Any], bool]) \
@@ -75,7 +112,7 @@ class OptimizerNumbers:
         for part in optimizers:
             entries = [(None, own_attributes(part)), *((real(key), state) for key, state in part.state.items())]
             for key, value in entries:
-                if numbers := _numbers({_ROOT: value}):
+                if numbers := numbers_of({_ROOT: value}):
                     result.found.append((part, key, numbers))
                 plain = {k: v for k, v in value.items() if all(isinstance(x, NUMBERS) for x in pytree.tree_leaves(v))}
                 if key is not None and plain and not is_known(key):
@@ -85,7 +122,7 @@ class OptimizerNumbers:
     def what_is_new(self) -> str:
         """The first number that the optimizers have otherwise; empty when there is none, or none at all."""
         for part, key, numbers in self.found:
-            now = _numbers({_ROOT: own_attributes(part) if key is None else part.state.get(key, {})})
+            now = numbers_of({_ROOT: own_attributes(part) if key is None else part.state.get(key, {})})
             for watched, number in numbers.items():
                 if watched in now and now[watched] != number:
                     root = type(part).__qualname__ + ("" if key is None else ".state[...]")
@@ -94,9 +131,11 @@ class OptimizerNumbers:
         return ""
 
     def put(self) -> None:
-        """Makes the entries that eager's first step makes; once."""
+        """Does what eager's first step does in Python; once."""
         for part, key, entries in self.made:
             state = part.state.setdefault(key, {})
             for name, value in entries.items():
                 state.setdefault(name, value)
-        self.made = []
+        for change in self.changes:
+            change.do()
+        self.made, self.changes = [], []

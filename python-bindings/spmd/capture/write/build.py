@@ -60,7 +60,8 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     persistent = set(view.state_dict(keep_vars=True))
     _check_names("batch_dims", batch_dims, call.batch_names)
     _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
-    _warn_of_idle_parameters(call, inputs, nodes)
+    if not traced.run.is_first:  # which may update nothing
+        _warn_of_idle_parameters(call, inputs, nodes)
     _check_masters(call, inputs, nodes, stacks)
     step = {
         "format": FORMAT, "version": 1, "torch": torch.__version__.split("+")[0], "name": name,

@@ -32,7 +32,8 @@ def collect(module: torch.fx.GraphModule, fakes: FakeStep, environment: Environm
     fakes.check_memory(held)
     unused = set(environment.held.modules) - set(held.modules)
     inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True)
-              if (i.kind not in ("state", "rng") or n in with_users or fakes.run.accumulates and i.kind == "state" and n not in dropped)
+              if (i.kind not in ("state", "rng") or n in with_users or fakes.run.accumulates and i.kind == "state" and n not in dropped
+                  or (i.name, i.state) in fakes.run.states)
               and not (i.kind in ("param", "buffer") and i.name.split(".")[0] in unused)]
     constants: dict[str, list[torch.fx.Node]] = {}
     for node in graph.nodes:

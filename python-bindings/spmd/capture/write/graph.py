@@ -43,6 +43,7 @@ class Trace:
     untouched: frozenset[str] = frozenset()  # gradients that are as they were
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)
     guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # what the step was told of its batch
+    first_step_differs: bool = False  # an optimizer has taken no step, and computes its first one otherwise
     repeats: list[Repeat] = dataclasses.field(default_factory=list)
     settings: list[Setting] = dataclasses.field(default_factory=list)  # of modules
 
