@@ -719,7 +719,7 @@ MISTAKES = [
             "Ignored parameters are sharded when no module is ignored.",
             ("Python/test_compile.py", "Python/units")),
     Mistake("python-cached-plan", "python-bindings/spmd/compiler.py",
-            "json.dumps([package.digest(), list(options), ⟦plan⟧, *_identity(compiler)", "None",
+            "json.dumps([package.digest(), list(options), os.environ.get(\"SPMD_CPU\", \"\"), ⟦plan⟧, *_identity(compiler)", "None",
             "A step whose units were chosen by another object runs the artifact of the first.",
             ("Python/test_compile.py",)),
     Mistake("python-number-division", "python-bindings/spmd/capture/values/python_numbers.py",
