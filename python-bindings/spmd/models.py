@@ -8,7 +8,7 @@ import sys
 import torch
 
 from .dtypes import TABLE
-from .torch_api.modules import buffers_of, parameters_of
+from .torch_api.modules import WRAPPER_NAMES, buffers_of, parameters_of
 
 DTYPES = {getattr(torch, dtype.torch): dtype.name for dtype in TABLE}
 
@@ -52,6 +52,16 @@ def tensor_names(model: torch.nn.Module) -> dict[int, tuple[str, torch.Tensor, l
                     names = found.setdefault(id(tensor), (kind, tensor, []))[2]
                     names.append(f"{path}.{name}" if path else name)
     return found
+
+
+def without_wrappers(name: str) -> str:
+    """The name of a parameter or buffer in the model without wrappers: "0.weight" for "0._checkpoint_wrapped_module.weight"."""
+    return ".".join(part for part in name.split(".") if part not in WRAPPER_NAMES)
+
+
+def saved_names(model: torch.nn.Module) -> set[str]:
+    """The names that state_dict() contains, without wrappers: checkpoint_wrapper() removes its own there."""
+    return set(map(without_wrappers, model.state_dict(keep_vars=True)))
 
 
 def set_gradient(parameter: torch.Tensor, gradient: torch.Tensor) -> None:

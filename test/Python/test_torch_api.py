@@ -30,9 +30,9 @@ ATTRIBUTES = {
     "torch.compiler": "_is_compiling_flag _stance",
     "a tensor": "_backward_hooks _base _cdata _grad _grad_fn _is_view _make_subclass _post_accumulate_grad_hooks "
                 "_version",
-    "a module": "_backward_pre_hooks _buffers _check_input_dim _check_non_zero_input_channels _flat_weights "
-                "_flat_weights_names _forward_hooks _forward_pre_hooks _modules _non_persistent_buffers_set "
-                "_orig_mod _parameters _wrap_overrides",
+    "a module": "_backward_pre_hooks _buffers _check_input_dim _check_non_zero_input_channels _checkpoint_wrapped_module "
+                "_flat_weights _flat_weights_names _forward_hooks _forward_pre_hooks _fsdp_wrapped_module _modules "
+                "_non_persistent_buffers_set _orig_mod _parameters _wrap_overrides",
     "torch.nn.modules": "_detect_is_causal_mask _global_backward_hooks _global_backward_pre_hooks "
                         "_global_forward_hooks _global_forward_pre_hooks",
     "torch.nn.utils.clip_grad": "_clip_grads_with_norm_ _get_total_norm",

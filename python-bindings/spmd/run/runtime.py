@@ -23,6 +23,7 @@ from ..arrays import NUMPY, is_torch, to_numpy, to_torch, torch_type
 from ..dtypes import NAMES as DTYPES
 from ..run_error import RunError
 from ..state.checkpoint import Checkpoint, is_safetensors, to_safetensors
+from ..state.differences import remark_on_tensors
 from ..tensor_info import TensorInfo
 from ..tools import find_runtime
 from . import devices
@@ -405,7 +406,10 @@ class Trainer:
         """
         handle = ctypes.c_void_p()
         self._call("spmd_load_checkpoint", self._open(), os.fsencode(folder), int(strict), ctypes.byref(handle))
-        return Checkpoint(folder, handle=handle)
+        loaded = Checkpoint(folder, handle=handle)
+        if not strict:
+            remark_on_tensors(loaded, self.tensors)
+        return loaded
 
     def close(self) -> None:
         """Ends the ranks and frees their memory; the trainer cannot be used afterwards."""

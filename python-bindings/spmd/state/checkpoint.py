@@ -20,6 +20,7 @@ from ..remarks import remark
 from ..run_error import RunError
 from ..tensor_info import TensorInfo
 from ..tools import find_runtime
+from .untrained_file import NAME, NOTE, UntrainedFile
 
 if TYPE_CHECKING:
     import torch
@@ -38,6 +39,7 @@ class Checkpoint:
       info: run.json, as a dict: "step", "kind", "program", "compiler", "ranks", "time", "notes", …
       step: steps taken when it was saved.
       tensors: what it has, by key: "fc.weight", "optimizer/exp_avg/fc.weight", "rng/step".
+      untrained: the keys of those that no rank had, optimizer state of parameters that were frozen.
 
     Raises:
       RunError: no checkpoint of the folder is whole. Damaged ones that are newer are warnings.
@@ -58,6 +60,9 @@ class Checkpoint:
             self._call("spmd_checkpoint_tensor", self._handle, index, info)
             self.tensors[info.name.decode()] = TensorInfo(info.name.decode(), "", DTYPES[info.dtype],
                                                           tuple(info.shape[d] for d in range(info.rank)))
+        self._untrained = UntrainedFile(self.read_file(NAME)) if self.notes.get(NOTE) else None
+        self.untrained = frozenset(self._untrained.tensors if self._untrained else ())
+        self.tensors |= self._untrained.tensors if self._untrained else {}
         for index in range(self._library.spmd_num_checkpoint_notices(self._handle)):
             warnings.warn(self._library.spmd_checkpoint_notice(self._handle, index).decode(), stacklevel=3)
 
@@ -65,6 +70,8 @@ class Checkpoint:
         """A whole tensor, whose bytes are compared with their hashes; bf16 as uint16."""
         if key not in self.tensors:
             raise KeyError(f"'{self.folder}' has no tensor {key!r}")
+        if key in self.untrained:
+            return self._untrained.read(key)
         info = self.tensors[key]
         array = np.empty(info.shape, NUMPY[info.dtype])
         self._call("spmd_read_checkpoint_tensor", self._handle, key.encode(), array.ctypes.data, array.nbytes)
@@ -147,12 +154,13 @@ def load(folder: str | os.PathLike, model: torch.nn.Module,
       ValueError: tensors are missing, unexpected, of another shape or type, which are all listed, and nothing has changed;
         not `strict`: only the last two.
     """
-    from .loading import load_into
-    from .state_file import opened
+    from .loading import Target, load_into
+    from .state_file import by_names_of, opened
     source, together = opened(folder, map_location, revise_keys, callback, lambda: Checkpoint(folder)), _together(optimizer)
     if not isinstance(source, Checkpoint):
         source.bind(model, together)
-    load_into(source, model, together, strict)
+    has_state = any(state for _, state in together.states)
+    load_into(by_names_of(model, source), Target(model, model, together, has_state), strict)
     return source.step
 
 

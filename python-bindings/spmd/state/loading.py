@@ -2,29 +2,36 @@
 all of it in plain PyTorch."""
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from ..capture.optimizer.optimizers import Optimizers
 from ..dtypes import FLOATING
-from ..models import DTYPES, set_gradient
+from ..models import DTYPES, saved_names, set_gradient, without_wrappers
 from ..remarks import remark
+from .differences import Differences, check_differences
 from .keys import place_of
 from .source import FolderSource, Source
+from .untrained_file import NOTE
 
-_NAMED = 8
 
+def notes_of(optimizers: Optimizers, names: Mapping[int, str], processes: int, objects: Sequence[str],
+             has_untrained: bool) -> str:
+    """What the checkpoint keeps for take_groups() and read_objects(), as JSON.
 
-def notes_of(optimizers: Optimizers, names: Mapping[int, str], processes: int, objects: Sequence[str]) -> str:
-    """What the checkpoint keeps for take_groups() and read_objects(), as JSON. `names`: of parameters, by identity."""
+    Args:
+      names: of parameters, by identity.
+      has_untrained: it has the file of untrained_file.py.
+    """
     groups = [_options(group) | {"params": [names[id(p)] for p in group["params"] if id(p) in names]}
               for group in optimizers.param_groups]
     return json.dumps({"torch": torch.__version__, "processes": processes, "objects": list(objects),
-                       "param_groups": groups})
+                       "param_groups": groups, **({NOTE: True} if has_untrained else {})})
 
 
 def _options(group: dict[str, Any]) -> dict[str, Any]:
@@ -95,22 +102,45 @@ def read_objects(checkpoint: FolderSource, objects: Mapping[str, Any], process: 
     return torch.load(io.BytesIO(checkpoint.read_file(_file_name(process))), weights_only=True)
 
 
-def load_into(source: Source, model: torch.nn.Module, together: Optimizers, strict: bool,
-              has_state: bool | None = None) -> None:
-    """Puts what a checkpoint or a file has into a model and its optimizers. `has_state`: the optimizers have taken steps;
-    None: look.
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """The model and the optimizers that values are loaded into.
+
+    Attributes:
+      model: has all tensors of the step, those of modules that it reaches without an argument, too.
+      argument: the model without such modules.
+      has_state: the optimizers have taken steps.
+      states: the keys of the optimizer states that the next step reads; None: nobody knows yet.
+    """
+
+    model: torch.nn.Module
+    argument: torch.nn.Module
+    optimizers: Optimizers
+    has_state: bool
+    states: Collection[str] | None = None
+
+    def required(self, source: Source) -> torch.nn.Module:
+        """The module whose saved tensors the source must have: files of other programs have those of the argument alone."""
+        further = saved_names(self.model) - saved_names(self.argument)
+        return self.argument if further.isdisjoint(map(without_wrappers, source.tensors)) else self.model
+
+
+def load_into(source: Source, target: Target, strict: bool) -> None:
+    """Puts what a checkpoint or a file has into a model and its optimizers. State of frozen parameters that the source has
+    not is dropped, as Optimizer.load_state_dict() does.
 
     Raises:
       ValueError: tensors are missing, unexpected, of another shape or type, which are all listed, and nothing has changed;
         not `strict`: only the last two.
     """
-    parameters = dict(model.named_parameters(remove_duplicate=False))
-    tensors = parameters | dict(model.named_buffers(remove_duplicate=False))
+    together = target.optimizers
+    parameters = dict(target.model.named_parameters(remove_duplicate=False))
+    tensors = parameters | dict(target.model.named_buffers(remove_duplicate=False))
     trained = set(map(id, together.parameters))
     given = {id(tensors[key]) for key in source.tensors if key in tensors}
-    missing = [name for name, tensor in model.state_dict(keep_vars=True).items()
-               if name in tensors and id(tensors[name]) not in given]
-    missing += _missing_states(source, parameters, together, has_state)
+    saved = saved_names(target.required(source))
+    missing = [name for name, tensor in tensors.items() if without_wrappers(name) in saved and id(tensor) not in given]
+    missing += _missing_states(source, target, parameters)
     unexpected, shapes = [], []
     for key, info in source.tensors.items():
         kind, name = place_of(key)
@@ -123,13 +153,7 @@ def load_into(source: Source, model: torch.nn.Module, together: Optimizers, stri
             shapes.append(f"{key} as {list(info.shape)}, not {list(owner.shape)}")
         elif not kind and not _converts(info.dtype, DTYPES.get(owner.dtype, "")):
             shapes.append(f"{key} as {info.dtype}, not {DTYPES.get(owner.dtype, owner.dtype)}")
-    problems = [f"it has {name_list(shapes)}"] * bool(shapes)
-    if strict:
-        problems += [f"it lacks {name_list(missing)}"] * bool(missing)
-        problems += [f"unexpected {name_list(unexpected)}"] * bool(unexpected)
-    if problems:
-        cure = "" if shapes else "\n  cure: strict=False leaves what it lacks as it is, and what is unexpected out"
-        raise ValueError(f"{source.describe()} does not fit the model, nothing was loaded: {'; '.join(problems)}{cure}")
+    check_differences(source, Differences(shapes, missing, unexpected), strict)
     if together.parts:
         check_groups(source.notes, together, source.describe())
     with torch.no_grad():
@@ -144,22 +168,39 @@ def load_into(source: Source, model: torch.nn.Module, together: Optimizers, stri
                 set_gradient(parameters[name], value.to(parameters[name].device))
             else:
                 _set_state(together.make_state_of(parameters[name]), kind, value, parameters[name])
+    if strict:
+        drop_frozen_states(source, parameters, together)
     take_groups(source.notes, together)
 
 
-def _missing_states(source: Source, parameters: dict[str, torch.Tensor], together: Optimizers,
-                    has_state: bool | None) -> list[str]:
-    """Keys of optimizer state that a training which has taken steps would go on with as it is, and what some parameters
-    have and others not."""
+def drop_frozen_states(source: Source, parameters: Mapping[str, torch.Tensor], together: Optimizers) -> None:
+    """Drops the optimizer state of frozen parameters that a source with optimizer state has not: when the source was saved,
+    there was none."""
+    if not source.has_optimizer:
+        return
+    given = {(kind, id(parameters[name])) for kind, name in map(place_of, source.tensors) if name in parameters}
+    for part in together.parts:
+        for parameter, state in [entry for entry in part.state.items() if not entry[0].requires_grad]:
+            for kind in [kind for kind in state if (kind, id(parameter)) not in given]:
+                if isinstance(state[kind], torch.Tensor):
+                    del state[kind]
+            if not state:
+                del part.state[parameter]
+
+
+def _missing_states(source: Source, target: Target, parameters: dict[str, torch.Tensor]) -> list[str]:
+    """Keys of optimizer state that a training which has taken steps would go on with as it is, what some parameters have
+    and others not, and what the next step reads."""
     given: dict[str, set[int]] = {}  # the parameters of each kind of state
     for kind, name in map(place_of, source.tensors):
         if kind not in ("", "rng", "grad") and name in parameters:
             given.setdefault(kind, set()).add(id(parameters[name]))
-    trained = set(map(id, together.parameters))
+    if given and target.states is not None:
+        return [key for key in target.states for kind, name in [place_of(key)]
+                if id(parameters[name]) not in given.get(kind, ())]
+    trained = set(map(id, target.optimizers.parameters))
     names = {id(p): name for name, p in reversed(parameters.items()) if id(p) in trained and p.requires_grad}
-    if has_state is None:
-        has_state = any(state for _, state in together.states)
-    if not given and not has_state:
+    if not given and not target.has_state:
         return []
     return [f"optimizer/{kind}/{name}" for kind in sorted(given) or ["*"] for number, name in reversed(names.items())
             if number not in given.get(kind, ())]
@@ -175,9 +216,3 @@ def _set_state(state: dict[str, Any], kind: str, value: torch.Tensor, parameter:
 
 def _converts(found: str, own: str) -> bool:
     return found == own or {found, own} <= set(FLOATING)
-
-
-def name_list(names: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" * (len(names) > _NAMED)
-    return ", ".join(names[:_NAMED]) + more

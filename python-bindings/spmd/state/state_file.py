@@ -6,16 +6,16 @@ import os
 import pickle
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from ..models import DTYPES, tensor_names
+from ..models import DTYPES, tensor_names, without_wrappers
 from ..remarks import remark
 from ..tensor_info import TensorInfo
-from .keys import name_in
+from .keys import name_in, with_name
 from .source import FolderSource, Source
 
 if TYPE_CHECKING:
@@ -103,27 +103,24 @@ class StateFile:
 
 
 class Revised:
-    """A checkpoint, or a file, with other keys: `rules` are pairs of a regular expression and what replaces it in the name
-    of a parameter or buffer.
+    """A checkpoint, or a file, with other keys. `rename` returns the new key for a key of the source.
 
     Raises:
       ValueError: two tensors get one name.
     """
 
-    def __init__(self, source: Source, rules: Rules):
-        self._source, self._rules = source, [(re.compile(pattern), replacement) for pattern, replacement in rules]
+    def __init__(self, source: Source, rename: Callable[[str], str]):
+        self._source, self._rename = source, rename
         self.folder, self.notes, self.describe = source.folder, source.notes, source.describe
         self._take()
 
     def _take(self) -> None:
         self._keys: dict[str, str] = {}
         for key in self._source.tensors:
-            head, name = key[:len(key) - len(name_in(key))], name_in(key)
-            for pattern, replacement in self._rules if not key.startswith("rng/") else ():
-                name = pattern.sub(replacement, name)
-            other = self._keys.setdefault(head + name, key)
+            new = self._rename(key)
+            other = self._keys.setdefault(new, key)
             if other != key:
-                raise ValueError(f"{self.describe()}: revise_keys gives {other!r} and {key!r} one name, {head + name!r}")
+                raise ValueError(f"{self.describe()}: revise_keys gives {other!r} and {key!r} one name, {new!r}")
         self.tensors = {new: self._source.tensors[old] for new, old in self._keys.items()}
 
     @property
@@ -135,7 +132,7 @@ class Revised:
         return any(key.startswith("optimizer/") for key in self.tensors)
 
     def bind(self, model: torch.nn.Module, optimizers: Optimizers) -> None:
-        if isinstance(self._source, StateFile):
+        if isinstance(self._source, (StateFile, Revised)):
             self._source.bind(model, optimizers)
             self._take()
 
@@ -144,6 +141,21 @@ class Revised:
 
     def read_file(self, name: str) -> bytes:
         return self._source.read_file(name)
+
+
+def by_names_of(model: torch.nn.Module, source: Source) -> Source:
+    """The source with the names of the model's tensors. Wrappers of modules (checkpoint_wrapper, torch.compile) may have
+    changed names in either. Without a difference, the source itself."""
+    own = {name for _, _, names in tensor_names(model).values() for name in names}
+    plain = {without_wrappers(name): name for name in own}
+
+    def rename(key: str) -> str:
+        if key.startswith("rng/") or name_in(key) in own:
+            return key
+        new = with_name(key, plain.get(without_wrappers(name_in(key)), name_in(key)))
+        return key if new in source.tensors else new
+
+    return Revised(source, rename) if any(rename(key) != key for key in source.tensors) else source
 
 
 def opened(place: str | os.PathLike, map_location: Any, revise_keys: Rules, callback: Callable[[Any], Any] | None,
@@ -161,11 +173,16 @@ def opened(place: str | os.PathLike, map_location: Any, revise_keys: Rules, call
         found = open_folder()
         if callback is not None:
             callback(found)
-    return Revised(found, revise_keys) if _changes(found.tensors, revise_keys) else found
+    rules = [(re.compile(pattern), replacement) for pattern, replacement in revise_keys]
 
+    def rename(key: str) -> str:
+        name = name_in(key)
+        for pattern, replacement in rules if not key.startswith("rng/") else ():
+            name = pattern.sub(replacement, name)
+        return with_name(key, name)
 
-def _changes(keys: Iterable[str], rules: Rules) -> bool:
-    return any(re.search(pattern, name_in(key)) for key in keys for pattern, _ in rules)
+    changes = any(pattern.search(name_in(key)) for key in found.tensors for pattern, _ in rules)
+    return Revised(found, rename) if changes else found
 
 
 def _is_state_dict(value: Any) -> bool:

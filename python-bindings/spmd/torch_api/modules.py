@@ -45,6 +45,12 @@ def check_sync_batch_norm(module: torch.nn.SyncBatchNorm, input: torch.Tensor) -
     module._check_non_zero_input_channels(input)
 
 
+# ---- Wrappers ----
+
+# What checkpoint_wrapper(), torch.compile and FSDP add to the names of a wrapped module's tensors.
+WRAPPER_NAMES = ("_checkpoint_wrapped_module", "_orig_mod", "_fsdp_wrapped_module")
+
+
 # ---- Hooks ----
 #
 # PyTorch has public functions to register and to remove hooks, and no query for registered hooks.

@@ -6,10 +6,12 @@ import threading
 import torch
 
 from ..capture.call import StepCall
+from ..capture.optimizer.optimizers import Optimizers
 from ..run.runtime import Trainer
 from ..state.checkpoint import Checkpoint
 from ..state.loading import check_groups, take_groups
 from ..state.source import Source
+from ..state.state_file import by_names_of
 
 
 class Checkpoints:
@@ -48,14 +50,16 @@ class Checkpoints:
         if self.source is not None:
             check_groups(self.source.notes, call.optimizers, self.source.describe())
             take_groups(self.source.notes, call.optimizers)
-            self.bind(call)
+            self.had_state = any(state for _, state in call.optimizers.states)
+            self.name_by(call.model, call.optimizers)
             for name, parameter in call.model.named_parameters():  # the call begins with those that are loaded
                 if f"optimizer/grad/{name}" in self.source.tensors and parameter.grad is None and not parameter.is_meta:
                     parameter.grad = torch.zeros_like(parameter)
         return call
 
-    def bind(self, call: StepCall) -> None:
-        """Names the optimizer state of a file by the parameters of a call."""
-        self.had_state = any(state for _, state in call.optimizers.states)
+    def name_by(self, model: torch.nn.Module, optimizers: Optimizers) -> None:
+        """Gives the tensors of `source` the names that they have in the model, and those of the parameters to optimizer state
+        that a file has by number."""
         if not isinstance(self.source, Checkpoint):
-            self.source.bind(call.model, call.optimizers)
+            self.source.bind(model, optimizers)
+        self.source = by_names_of(model, self.source)

@@ -23,7 +23,7 @@ def find_need(training: TrainingState, call: StepCall) -> Need:
     key, structure = key_of(call, look), look.ids
     replaced = live.replaced_states() if current is not None and live is not None else None
     restarts = current is not None and (structure != training.structure or live.is_replaced(replaced)
-                                        or live.trains_other(current.held.now()))
+                                        or live.trains_other(current.held.now()) or _lacks_states(training))
     gradients = with_gradient([*look.parameters, *call.optimizers.parameters])
     need = Need(key, options, structure, gradients, call.batch, live is None, restarts, None, replaced)
     for program in training.programs if training.view == "global" else []:  # a local view does not read what calls have left
@@ -32,6 +32,15 @@ def find_need(training: TrainingState, call: StepCall) -> Need:
         programs = sorted(training.programs, key=lambda p: p.home is not live.trainer)
         need.program = next((p for p in programs if p.serves(need)), None)
     return need
+
+
+def _lacks_states(training: TrainingState) -> bool:
+    """Whether the optimizer has lost states that ranks of an earlier program still have, with old values: parameters that
+    were frozen since, and whose state somebody has removed, begin anew."""
+    live = training.live
+    others = {program.home: program.states for program in training.programs if program.home is not live.trainer}
+    return any(state != "grad" and name in live.named and state not in live.optimizers.state_of(live.named[name])
+               for states in others.values() for state, name in states.names)
 
 
 def agree(training: TrainingState, make_call: Callable[[], StepCall]) -> tuple[StepCall, StepCall, Need]:

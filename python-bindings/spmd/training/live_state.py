@@ -190,6 +190,16 @@ class LiveState:
         """The names of parameters on the ranks, by the identity of the tensors."""
         return {id(self._named[slot.info.name]): slot.info.name for slot in self.slots if slot.info.state == "param"}
 
+    @property
+    def states(self) -> Iterator[Slot]:
+        """The slots of optimizer states."""
+        return (slot for slots_of_it, _ in self._states for slot in slots_of_it.values())
+
+    @property
+    def named(self) -> dict[str, torch.Tensor]:
+        """All parameters by name, by all names of one that is tied."""
+        return self._named
+
     def parameters(self, names: Iterable[str]) -> list[torch.Tensor]:
         return [self._named[name] for name in names]
 

@@ -9,7 +9,7 @@ import torch
 from ..capture.optimizer.optimizers import Optimizers
 from ..models import tensor_names
 from ..remarks import remark
-from ..state.loading import name_list
+from ..state.keys import name_list
 from ..torch_api.tensors import version_of
 
 

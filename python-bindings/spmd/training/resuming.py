@@ -5,14 +5,21 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
+import torch
+
+from ..capture.optimizer.masters import MASTER
+from ..capture.world.held import whole
 from ..native import FAILED
 from ..run_error import RunError
 from ..state.checkpoint import Checkpoint
-from ..state.loading import check_groups, load_into, notes_of, objects_file, read_objects, take_groups
+from ..state.keys import key_of
+from ..state.loading import Target, check_groups, drop_frozen_states, load_into, notes_of, objects_file, read_objects, take_groups
 from ..state.source import Source
 from ..state.state_file import opened
+from ..state.untrained_file import NAME, untrained_file
 from .randomness import drawn_of, follow_counters, step_counts
 from .training_state import TrainingState
+from .untrained import is_elsewhere, untrained_states
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,9 +45,12 @@ def save_checkpoint(training: TrainingState, folder: str | Path, kind: str, mode
         live.before_save()
         processes = training.processes
         files = dict([objects_file(objects, processes.rank)] if objects else [])
+        untrained = untrained_states(live)
+        if untrained and processes.rank == 0:
+            files[NAME] = untrained_file(untrained)
         live.trainer.save_checkpoint(
             folder, kind=kind, mode=mode, step=training.steps, keep=keep, files=files,
-            notes=notes_of(program.call.optimizers, live.names, processes.world, list(objects)))
+            notes=notes_of(program.call.optimizers, live.names, processes.world, list(objects), bool(untrained)))
         checkpoints.saving = live.trainer if mode == "beside" else None
         return Path(folder) / f"step-{training.steps:08d}"
 
@@ -74,7 +84,7 @@ def _resume_now(training: TrainingState) -> None:
     source = checkpoints.source
     try:
         check_groups(source.notes, call.optimizers, source.describe())
-        checkpoints.bind(call)
+        checkpoints.had_state = any(state for _, state in call.optimizers.states)
         take_checkpoint(training)
     finally:
         checkpoints.source = None
@@ -83,13 +93,15 @@ def _resume_now(training: TrainingState) -> None:
 
 def take_checkpoint(training: TrainingState) -> None:
     """The ranks, which are there, take the checkpoint that is to be loaded, if there is one."""
-    checkpoints, live = training.checkpoints, training.live
-    source = checkpoints.source
-    if source is None:
+    checkpoints, live, call = training.checkpoints, training.live, training.current.call
+    if checkpoints.source is None:
         return
+    everything = whole(call.model, training.current.held)
+    checkpoints.name_by(everything, call.optimizers)
+    source = checkpoints.source
     live.before_load()
-    if not isinstance(source, Checkpoint):
-        _load_into_tensors(training, source)
+    if not isinstance(source, Checkpoint) or is_elsewhere(live, source):
+        _load_into_tensors(training, source, everything)
         checkpoints.source = None
         return
     try:
@@ -98,15 +110,19 @@ def take_checkpoint(training: TrainingState) -> None:
         if error.code == FAILED:
             live.lose(error, training.steps)
         raise
+    if checkpoints.is_strict:
+        drop_frozen_states(source, live.named, call.optimizers)
     live.after_load()
     training.randomness.put(live.trainer)
     checkpoints.source = None
 
 
-def _load_into_tensors(training: TrainingState, source: Source) -> None:
-    """What a file has, or a checkpoint under other names, goes the way of what a user writes."""
+def _load_into_tensors(training: TrainingState, source: Source, everything: torch.nn.Module) -> None:
+    """What a file has, or a checkpoint under other names, goes the way of what a user writes. `everything`: all modules of
+    the step."""
     program, call, checkpoints = training.current, training.current.call, training.checkpoints
-    load_into(source, call.model, call.optimizers, checkpoints.is_strict, checkpoints.had_state)
+    states = [key_of(slot.info) for slot in training.live.states if slot.info.state != MASTER]
+    load_into(source, Target(everything, call.model, call.optimizers, checkpoints.had_state, states), checkpoints.is_strict)
     counts = step_counts(call.optimizers) if source.has_optimizer else []
     follow_counters(program, counts or [source.step * program.package.updates])
     training.randomness.put(program.home, drawn_of(source))

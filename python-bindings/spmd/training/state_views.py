@@ -8,12 +8,14 @@ from typing import Any, Iterable, Iterator
 import torch
 
 from ..arrays import to_numpy, to_torch
-from ..models import set_gradient
+from ..models import DTYPES, set_gradient
 from ..run.processes import Processes
 from ..run.runtime import Shard
-from ..state.keys import key_of
+from ..state.keys import key_of, place_of
+from ..tensor_info import TensorInfo
 from .slots import Slot
 from .training_state import TrainingState
+from .untrained import untrained_states
 
 KINDS = ("full", "sharded")
 
@@ -125,6 +127,8 @@ def state_dict(training: TrainingState, kind: str, rank0_only: bool) -> dict[str
             value = to_torch(live.trainer.read(info.state, info.name), info.dtype)
             if not rank0_only or processes.rank == 0:
                 values |= {key_of(dataclasses.replace(info, name=name)): value for name in (info.name, *info.aliases)}
+        if not rank0_only or processes.rank == 0:
+            values |= {key: value.cpu().clone() for key, value in untrained_states(live).items()}
         return values
 
 
@@ -133,6 +137,15 @@ def local_shards(training: TrainingState, rank: int | None) -> dict[str, Shard]:
     live, processes = training.live, training.processes
     with training.lock:
         live.before_save()
-        shards = live.trainer.local_shards(processes.rank * (training.ranks // processes.world) if rank is None else rank)
+        rank = processes.rank * (training.ranks // processes.world) if rank is None else rank
+        shards = live.trainer.local_shards(rank)
+        untrained = {} if rank else untrained_states(live)
         return {key_of(shard.tensor): dataclasses.replace(shard, values=to_torch(shard.values, shard.tensor.dtype))
-                for shard in shards}
+                for shard in shards} | {key: _whole_shard(key, value) for key, value in untrained.items()}
+
+
+def _whole_shard(key: str, value: torch.Tensor) -> Shard:
+    """Rank 0's shard of optimizer state that no rank trains."""
+    state, name = place_of(key)
+    return Shard(0, TensorInfo(name, state, DTYPES[value.dtype], tuple(value.shape)), 0, value.cpu().reshape(-1).clone())
+

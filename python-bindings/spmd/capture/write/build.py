@@ -12,7 +12,7 @@ from typing import Any, Sequence
 import torch
 
 from ...annotations import annotations_of
-from ...models import DTYPES, class_name, module_tree, tensor_names
+from ...models import DTYPES, class_name, module_tree, saved_names, tensor_names, without_wrappers
 from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError, Frame, error_at
@@ -57,7 +57,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         outputs.append({"kind": "loss", "path": "(backward)", "value": values.of(loss_node)})
     view = whole(call.model, traced.held)
     tensors = tensor_names(view)
-    persistent = set(view.state_dict(keep_vars=True))
+    saved = saved_names(view)
     _check_names("batch_dims", batch_dims, call.batch_names)
     _check_names("zero_gradient", zero_gradient, [n[0] for _, _, n in tensors.values()])
     if not traced.run.is_first:  # which may update nothing
@@ -68,7 +68,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
         "module_tree": module_tree(view),
         "parameters": [{"name": names[0], "aliases": names[1:], **describe(t), "trainable": t.requires_grad or names[0] in traced.stepped_gradients}
                        for kind, t, names in tensors.values() if kind == "param"],
-        "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": not persistent.isdisjoint(names)}
+        "buffers": [{"name": names[0], "aliases": names[1:], **describe(t), "persistent": not saved.isdisjoint(map(without_wrappers, names))}
                     for kind, t, names in tensors.values() if kind == "buffer"],
         "optimizer": _optimizers(call.optimizers, {id(t): names[0] for _, t, names in tensors.values()}),
         "zero_gradient": list(zero_gradient),
