@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 import os
+import random
 
 import pytest
 
@@ -16,13 +17,19 @@ def whole() -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    numbers: collections.Counter[object] = collections.Counter()
-    kept, left = [], []
+    """Of n cases of a test that is marked with sample(every) it leaves n / every, rounded up: drawn by the test's name, so that
+    they are the same ones in each run, and no value of one parameter goes with those of another."""
+    if WHOLE:
+        return
+    cases: dict[object, list[pytest.Item]] = collections.defaultdict(list)
     for item in items:
-        marker = item.get_closest_marker("sample")
-        number = numbers[item.function]
-        numbers[item.function] += 1
-        (left if marker and not WHOLE and number % marker.args[0] else kept).append(item)
+        if item.get_closest_marker("sample"):
+            cases[item.function].append(item)
+    left: set[pytest.Item] = set()
+    for function, own in cases.items():
+        every = own[0].get_closest_marker("sample").args[0]
+        kept = random.Random(function.__name__).sample(own, -(-len(own) // every))
+        left.update(set(own) - set(kept))
     if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = kept
+        config.hook.pytest_deselected(items=[item for item in items if item in left])
+        items[:] = [item for item in items if item not in left]

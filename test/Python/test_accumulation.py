@@ -129,6 +129,7 @@ def adamw(parameters):
 
 @pytest.mark.parametrize("reads", [False, True])
 @pytest.mark.parametrize("name", STEPS)
+@pytest.mark.sample(3)
 def test_programs_share_one_state(compiler, name: str, reads: bool) -> None:
     compiled = compare(STEPS[name], adamw, {"ranks": 2}, reads)
     assert len({id(p.home) for p in compiled.training_state.programs}) == 1
@@ -146,6 +147,7 @@ def cache(tmp_path, monkeypatch) -> None:
 @pytest.mark.parametrize("name, ranks, mode", [
     ("clear_after", 1, "fully_shard"), ("clear_after", 3, "replicate"), ("clear_after", 3, "fully_shard"),
     ("clear_first", 2, "fully_shard"), ("to_zero", 2, "replicate"), ("update_apart", 3, "fully_shard")])
+@pytest.mark.sample(2)
 def test_on_ranks(cache, name: str, ranks: int, mode: str) -> None:
     compiled = compare(STEPS[name], adamw, {"ranks": ranks, "mode": mode, "policy": "class:Linear"}, count=6)
     assert len({id(p.home) for p in compiled.training_state.programs}) == 1
@@ -159,6 +161,7 @@ def reductions_of(program) -> int:
     ("clear_after", 1, "fully_shard"), ("clear_after", 3, "fully_shard"), ("clear_first", 2, "replicate"),
     ("to_zero", 3, "shard_optimizer"), ("update_apart", 2, "fully_shard")])
 @pytest.mark.parametrize("view", ["global", "local"])
+@pytest.mark.sample(3)
 def test_unsharded_on_ranks(cache, name: str, ranks: int, mode: str, view: str) -> None:
     """Each rank adds up its own summands: calls that only add to gradients reduce none of them."""
     compiled = compare(STEPS[name], adamw, {"ranks": ranks, "mode": mode, "policy": "class:Linear",
@@ -186,6 +189,7 @@ def test_written_gradients_of_which_ranks_have_summands(cache) -> None:
 
 @pytest.mark.parametrize("name", ["clear_after", "clear_first"])
 @pytest.mark.parametrize("factor", [None, 1.0, 5.0])
+@pytest.mark.sample(3)
 def test_unsharded_sums_are_divided_as_sharded_ones(cache, name: str, factor: float | None) -> None:
     """Seen as one rank's program, with a parameter whose gradient no row is in, and which all ranks have alike."""
     flags, _ = branches(STEPS[name])
@@ -241,6 +245,7 @@ def across_of(program) -> int:
 @pytest.mark.parametrize("name, mesh, view", [
     ("clear_after", (2, 2), "global"), ("clear_after", (2, 3), "local"), ("clear_first", (3, 2), "local"),
     ("to_zero", (3, 2), "global"), ("update_apart", (2, 2), "global")])
+@pytest.mark.sample(2)
 def test_scattered_on_meshes(cache, name: str, mesh: tuple, view: str) -> None:
     """Calls that only add to gradients reduce them within a shard group; the one that updates adds them up across."""
     compiled = compare(STEPS[name], adamw, {"mesh": mesh, "policy": "class:Linear", "accumulate": "scattered",
@@ -253,6 +258,7 @@ def test_scattered_on_meshes(cache, name: str, mesh: tuple, view: str) -> None:
 
 @pytest.mark.parametrize("clips", [False, True])
 @pytest.mark.parametrize("reduce, tolerance", [("bf16", 2.0**-7), ("f32", 2.0**-7), ("f64", 1e-5)])
+@pytest.mark.sample(3)
 def test_scattered_in_another_type(cache, reduce: str, tolerance: float, clips: bool) -> None:
     """Across, too, gradients are reduced in that type; what a call leaves to a later one keeps its own."""
     def step(model, optimizer, x, y, ends: bool):
@@ -377,6 +383,7 @@ def types_of(step) -> set[tuple[str, str]]:
 @pytest.mark.parametrize("precision, dtype, reduced, view", [
     ("reduce=bf16", torch.float32, "bf16", "global"), ("param=bf16,reduce=f32", torch.float32, "f32", "local"),
     ("reduce=f32,master=f32", torch.bfloat16, "f32", "local"), ("master=f32", torch.bfloat16, "bf16", "global")])
+@pytest.mark.sample(2)
 def test_scattered_with_other_types(cache, precision: str, dtype: torch.dtype, reduced: str, view: str) -> None:
     """Within a group and across, sums are taken in the type of the unit; what is added over calls has the parameters'."""
     flags, step = branches(clear_after)
@@ -594,6 +601,7 @@ def test_a_first_step_of_its_own_beside_gradients_that_no_optimizer_has(cache, r
 
 @pytest.mark.parametrize("accumulate, saving", [
     ("sharded", {}), ("scattered", {}), ("scattered", {"kind": "sharded"}), ("unsharded", {}), ("unsharded", {"kind": "sharded"}), ("unsharded", {"kind": "sharded", "mode": "beside"})])
+@pytest.mark.sample(3)
 def test_goes_on_from_the_middle(cache, tmp_path, accumulate: str, saving: dict) -> None:
     """A checkpoint between micro-steps has the gradients; what has none begins with zeros."""
     flags, step = branches(clear_after)

@@ -62,6 +62,7 @@ def check(function, folder) -> str:
 
 
 @pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.sample(3)
 def test_views(name: str, tmp_path) -> None:
     """What is a view in PyTorch is slices here, and reads no element by its number."""
     text = check(lambda x: x.as_strided(*VIEWS[name]), tmp_path)
@@ -93,6 +94,7 @@ def test_memory_in_another_order(function, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["columns", "transposed", "box", "diagonal", "corner", "three dims", "one element"])
+@pytest.mark.sample(2)
 def test_writes(name: str, tmp_path) -> None:
     def function(x):
         x = x.clone()

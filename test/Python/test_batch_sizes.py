@@ -66,6 +66,7 @@ class Case:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sample(2)
 def test_every_size_is_what_its_own_program_computes(name: str, tmp_path) -> None:
     case = Case(name, tmp_path)
     ranks_of = {1: (1, 4), 2: (2,), 3: (3,), 4: (4, 1), 5: (2,), 6: (3,), 7: (4,), 8: (2,), 9: (1, 3)}

@@ -36,6 +36,7 @@ SIZES = [4, 9, 1, 3, 8, 2, 7, 6, 5, 9, 1]
 
 @pytest.mark.parametrize("ranks", (1, 2))
 @pytest.mark.parametrize("name", ("mlp", "per_row", "broadcast"))
+@pytest.mark.sample(2)
 def test_batches_of_1_to_9_rows_are_one_compilation(name: str, ranks: int, cache) -> None:
     torch.manual_seed(1)
     _, batch_of, loss_of = CASES[name]()
@@ -281,6 +282,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("loss_of", REFUSED, ids=lambda f: f.__name__)
+@pytest.mark.sample(2)
 def test_what_is_not_the_same_with_any_number_of_rows_is_refused(loss_of: Callable, cache) -> None:
     model = nn.Linear(6, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

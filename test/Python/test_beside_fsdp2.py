@@ -64,6 +64,7 @@ def train(case: Case, view: str) -> Seen:
 @pytest.mark.parametrize("name, view", [
     (name, view) for name, case in CASES.items()
     for view in (("global", "local") if name == "last" else ("local",))])  # which take the same mean here
+@pytest.mark.sample(3)
 def test_trains_as_fsdp2(theirs, tmp_path, monkeypatch, name: str, view: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     case = CASES[name]

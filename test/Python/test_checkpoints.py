@@ -94,6 +94,7 @@ OTHERS = [(4, {}, 0), (1, {}, F32), (2, {"policy": "class:Linear"}, F32), (3, {"
 
 @pytest.mark.parametrize("kind", ["full", "sharded"])
 @pytest.mark.parametrize("ranks, options, tolerance", OTHERS, ids=[f"{ranks}-{'-'.join(o) or 'same'}" for ranks, o, _ in OTHERS])
+@pytest.mark.sample(3)
 def test_a_training_goes_on(saved, kind, ranks, options, tolerance) -> None:
     folder, expected = saved
     training = Training(ranks, **options)

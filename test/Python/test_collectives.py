@@ -60,6 +60,7 @@ def of_processes():
 @pytest.mark.parametrize("ranks, options", [
     (1, {}), (2, {}), (4, {}), (2, {"mode": "replicate"}), (4, {"mode": "shard_grad_op", "policy": "class:Linear"}),
     (4, {"mesh": "replicate:2,shard:2"})], ids=str)
+@pytest.mark.sample(2)
 def test_trains_as_processes(of_processes, ranks: int, options: dict) -> None:
     expected = of_processes(ranks)
     with group_of(ranks):
@@ -177,6 +178,7 @@ def test_those_that_write_in_place(tmp_path) -> None:
     (lambda x, p: funcol.all_gather_tensor(p, 1, dist.group.WORLD), lambda p: p.repeat(1, 3)),
     (lambda x, p: funcol.broadcast(p, 2, dist.group.WORLD), lambda p: p),
     (lambda x, p: funcol.all_reduce((x.sum() * 0 + 2).long(), "max", dist.group.WORLD), lambda p: torch.tensor(2))])
+@pytest.mark.sample(2)
 def test_of_what_all_ranks_have(value, expected) -> None:
     """Parameters are the same on all, and so is what comes of them."""
     def step(model, optimizer, x):
@@ -213,6 +215,7 @@ def regress(model, optimizer, x, y):
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("size, options", [
     (8, {}), (8, {"affine": False}), (8, {"track_running_stats": False}), (8, {"momentum": None}), (5, {"momentum": 0.3})], ids=str)
+@pytest.mark.sample(2)
 def test_synchronized_batch_norm(ranks: int, size: int, options: dict, tmp_path) -> None:
     """It has the statistics of the whole batch, as BatchNorm has on one device; ranks have as many rows each."""
     plain = torch.nn.BatchNorm1d if size == 8 else torch.nn.BatchNorm2d

@@ -112,6 +112,7 @@ def batch(number: int, rows: int = 6) -> torch.Tensor:
 
 @pytest.mark.parametrize("compute", CASES, ids=lambda f: f.__name__)
 @pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.sample(3)
 def test_trains_as_in_eager(compute, ranks: int) -> None:
     ours, eager = build(compute), build(compute)
     compiled = spmd.compile(step, ranks=ranks)

@@ -140,6 +140,7 @@ def test_any_number_of_ranks_is_one_device(case, tmp_path):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.sample(2)
 def test_trains_like_eager(case, ranks, tmp_path):
     package = capture(*CASES[case], steps=20, size=6).save(tmp_path / "a.step")
     run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}",

@@ -101,6 +101,7 @@ def net(tmp_path_factory) -> tuple[Path, Path]:
     "--ranks=1", "--ranks=2 --policy=class:Block", "--ranks=3 --policy=class:Block --prefetch=0",
     "--ranks=4 --policy=class:Block --reshard-after-forward=false", "--ranks=2 --mode=replicate",
     "--mesh=replicate:2,shard:2 --policy=class:Block", "--ranks=2 --target=emulate:sm_90"])
+@pytest.mark.sample(2)
 def test_kernels_are_those_of_all_iterations(net: tuple[Path, Path], options: str) -> None:
     (few, is_few), (whole, _) = (compiled(step, *options.split()) for step in net)
     assert is_few
@@ -146,6 +147,7 @@ def artifact(step: Path, *options: str) -> tuple[list[dict], list[dict], bool]:
     "--ranks=1", "--ranks=2 --policy=class:Block", "--ranks=3 --policy=class:Block --prefetch=0",
     "--ranks=4 --policy=class:Block --reshard-after-forward=false", "--ranks=2 --mode=replicate",
     "--mesh=replicate:2,shard:2 --policy=class:Block", "--ranks=2 --target=emulate:sm_90"])
+@pytest.mark.sample(2)
 def test_an_artifact_is_that_of_all_iterations(net: tuple[Path, Path], options: str) -> None:
     """One iteration stands for the others, and what is left out is what is there when all are planned."""
     (commands, values, is_whole), (all_commands, all_values, _) = (artifact(step, *options.split()) for step in net)

@@ -60,6 +60,7 @@ def train(case: Case, ranks: int, view: str) -> Seen:
 
 @pytest.mark.parametrize("name, ranks, view", [
     *((name, 2, "local") for name in CASES), ("SGD", 2, "global"), ("SGD", 4, "local"), ("adds", 4, "local")])
+@pytest.mark.sample(2)
 def test_trains_as_fsdp1(theirs, tmp_path, monkeypatch, name: str, ranks: int, view: str) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     with warnings.catch_warnings():

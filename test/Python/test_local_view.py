@@ -164,6 +164,7 @@ def test_trains_like_fsdp(ranks, mode, policy) -> None:
 @pytest.mark.parametrize("how", [{"ranks": 1}, {"ranks": 2, "policy": "class:Linear"}, {"ranks": 3, "mode": "replicate"},
                                  {"ranks": 4, "mode": "shard_optimizer"}, {"mesh": "replicate:2,shard:2"}], ids=str)
 @pytest.mark.parametrize("factor", [1.0, 8.0])
+@pytest.mark.sample(3)
 def test_gradients_are_divided_by_a_factor(how, factor: float, tmp_path) -> None:
     """FSDP2's set_gradient_divide_factor; SGD, which shows it, without clipping, which would hide it."""
     def sgd(model, optimizer, x, y):
@@ -535,6 +536,7 @@ PENALTIES = {"square": lambda p: p.square().sum(), "norm": torch.Tensor.norm, "p
 @pytest.mark.parametrize("shape", [(2,), ()])
 @pytest.mark.parametrize("factor", [None, 1.0, 6.0])
 @pytest.mark.parametrize("name", PENALTIES)
+@pytest.mark.sample(4)
 def test_gradients_that_no_row_is_in_are_summed_and_divided_as_all_are(name: str, factor: float | None, shape) -> None:
     """Three ranks have the same one, however it comes about: of parameters and numbers, on chunks or not."""
     model = torch.nn.Linear(4, 4)

@@ -100,6 +100,7 @@ OPTIMIZERS = {
 @pytest.mark.parametrize("name, ranks, mode", [
     *((name, 2, "fully_shard") for name in OPTIMIZERS), ("adamw", 1, "fully_shard"), ("adamw", 3, "replicate"),
     ("adamw", 4, "shard_optimizer"), ("sgd", 8, "shard_grad_op")])
+@pytest.mark.sample(3)
 def test_updates_are_those_of_a_loop_by_hand(name: str, ranks: int, mode: str, dtype: torch.dtype) -> None:
     """Steps so small that no parameter in bf16 would move."""
     model, twin = Weights(dtype), Weights(dtype)
@@ -162,6 +163,7 @@ def check(tmp_path_factory):
 @pytest.mark.parametrize("function", [train_step, unclipped])
 @pytest.mark.parametrize("precision", [MASTERS, "reduce=f32,master=f32"])
 @pytest.mark.parametrize("ranks, options", MODES, ids=str)
+@pytest.mark.sample(3)
 def test_interpreter(check, function, precision: str, ranks: int, options: str) -> None:
     """In doubles; masters are among what is compared."""
     said = check(function, precision).interpret(ranks, "class:Block", *options.split())

@@ -652,6 +652,7 @@ def views_that_are_written_behind_the_loop(model, optimizer, xs):
 
 
 @pytest.mark.parametrize("name", STEPS)
+@pytest.mark.sample(4)
 def test_repeats(name, monkeypatch) -> None:
     make, step, iterations = STEPS[name]
     check(make, step, monkeypatch, iterations)

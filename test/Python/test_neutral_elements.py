@@ -64,6 +64,7 @@ def applies(name: str, x: torch.Tensor) -> bool:
 @pytest.mark.parametrize("target", ["--target=host", "--target=emulate:sm_90"])
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("dtype", [torch.bool, *INTEGERS, *FLOATS], ids=lambda dtype: str(dtype).removeprefix("torch."))
+@pytest.mark.sample(4)
 def test_rows_that_are_not_there_never_decide(dtype: torch.dtype, ranks: int, target: str, tmp_path) -> None:
     inputs = edges(dtype)
     chosen = [[name for name in REDUCTIONS if applies(name, x)] for x in inputs]

@@ -50,6 +50,7 @@ def test_captured_step_equals_eager(case: Case, warm: bool) -> None:
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.implementation == "default" and c.options in ("plain", "all")],
                          ids=str)
+@pytest.mark.sample(2)
 def test_default_is_one_of_the_others(case: Case) -> None:
     other = Case(case.optimizer, "fused" if case.optimizer in ("SGD", "Adam", "AdamW") else "single", case.options)
     first, second = (capture(c)[1].step for c in (case, other))
@@ -74,6 +75,7 @@ def test_partitioned_step_equals_captured(number: int, case: Case, tmp_path) -> 
     ("SGD", "foreach"), ("Adam", "single"), ("AdamW", "foreach"), ("NAdam", "foreach"), ("RAdam", "single"),
     ("RMSprop", "foreach"), ("Adagrad", "fused"), ("Rprop", "foreach"), ("Adadelta", "single"), ("Adamax", "foreach"),
     ("ASGD", "single")])
+@pytest.mark.sample(2)
 def test_host_trains_like_eager(optimizer: str, implementation: str, tmp_path) -> None:
     """Five steps on two ranks; loss, parameters and optimizer state are those of eager PyTorch."""
     _, package = capture(Case(optimizer, implementation, "groups"), reference=True)
@@ -96,6 +98,7 @@ class Weighed(torch.nn.Module):
 @pytest.mark.parametrize("name, options", [
     ("Adam", {"eps": 1e-5}), ("AdamW", {"eps": 1e-5, "weight_decay": 0.1}),
     ("Adagrad", {"weight_decay": 0.1, "lr_decay": 0.01}), ("Adagrad", {})], ids=str)
+@pytest.mark.sample(2)
 def test_fused_in_a_narrow_type_rounds_once(name: str, options: dict, dtype: torch.dtype, ranks: int, tmp_path,
                                             monkeypatch) -> None:
     """Squares of gradients that are no numbers of the type count: the state is rounded, what is computed from it is not."""

@@ -58,6 +58,7 @@ def capture(name: str, tied: bool, optimizer: str, reference: bool = False) -> s
 
 
 @pytest.mark.parametrize("name, tied", tyings(CASES))
+@pytest.mark.sample(3)
 def test_partitioned_step_equals_captured(name: str, tied: bool, whole: bool, tmp_path) -> None:
     """In float64, loss, outputs, parameters, buffers and optimizer state, to 1e-12."""
     optimizer, draws = draw(name, whole, tied, list(OPTIMIZERS))
@@ -73,6 +74,7 @@ def test_frozen_parameters_that_an_optimizer_has_need_no_state(tmp_path) -> None
 
 
 @pytest.mark.parametrize("name, tied", tyings(CASES if WHOLE else TRAINED))
+@pytest.mark.sample(3)
 def test_host_trains_like_eager(name: str, tied: bool, whole: bool, tmp_path) -> None:
     """Three steps; losses, parameters and optimizer state are those of eager PyTorch."""
     optimizer, draws = draw(name, whole, tied, ["momentum"])

@@ -58,6 +58,7 @@ def test_gradients_are_reduced_while_backward_goes_on(tmp_path) -> None:
 
 @pytest.mark.parametrize("precision", [BF16, "param=bf16", "param=bf16,output=f32"])
 @pytest.mark.parametrize("ranks, policy", [(1, "none"), (2, "class:Block"), (3, "none")])
+@pytest.mark.sample(2)
 def test_interpreter(tmp_path, precision, ranks: int, policy: str) -> None:
     StepCheck(capture(setup()[0], precision), tmp_path).interpret(ranks, policy)
 

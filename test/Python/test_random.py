@@ -109,6 +109,7 @@ def test_the_imported_step_gives_the_reference(package, tmp_path):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4, 8])
+@pytest.mark.sample(2)
 def test_any_number_of_ranks_draws_the_same(package, tmp_path, ranks):
     """In doubles, on an uneven batch of 5, down to the kernels."""
     run(find_tool("spmd-translate"), "--import-step", package, "-o", tmp_path / "step.mlir")
@@ -122,6 +123,7 @@ def test_any_number_of_ranks_draws_the_same(package, tmp_path, ranks):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+@pytest.mark.sample(2)
 def test_trains_like_the_reference(package, tmp_path, ranks):
     run(find_tool("spmd-compile"), package, "-o", tmp_path / "a.spmd", f"--ranks={ranks}", "--quiet")
     assert "passed" in run(find_tool("spmd-run"), tmp_path / "a.spmd", "--check")

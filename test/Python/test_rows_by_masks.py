@@ -291,6 +291,7 @@ def check(loss_of: Callable[..., Any], sizes: tuple[int, ...], **options: Any) -
 @pytest.mark.filterwarnings("ignore::spmd.CompilerWarning")
 @pytest.mark.parametrize("ranks", [2, 5])
 @pytest.mark.parametrize("loss_of", LOSSES)
+@pytest.mark.sample(4)
 def test_trains_as_in_eager(loss_of: Callable[..., Any], ranks: int) -> None:
     check(loss_of, (ROWS,) * 3, ranks=ranks)
 

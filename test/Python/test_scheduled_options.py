@@ -82,6 +82,7 @@ def assert_equals_eager(step, make, after_step, steps=20):
 
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.sample(4)
 def test_one_cycle(optimizer, ranks):
     step = spmd.compile(train_step, ranks=ranks)
     with warnings.catch_warnings():

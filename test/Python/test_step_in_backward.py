@@ -57,6 +57,7 @@ MAKERS = {"adamw": lambda p: torch.optim.AdamW(p, **ADAM), "fused": lambda p: to
                                      {"ranks": 2, "mode": "shard_optimizer"}],
                          ids=lambda o: "-".join(map(str, o.values())))
 @pytest.mark.parametrize("keeps", ["dict", "object"])
+@pytest.mark.sample(3)
 def test_trains_as_in_eager(make: str, options: dict, keeps: str) -> None:
     ours, eager = (OfParameters(MAKERS[make], keeps) for _ in range(2))
     compiled = spmd.compile(step, **options)

@@ -156,6 +156,7 @@ def of_probabilities(logits, y):
     (smoothed, {"layers": 0, "padding": 5}, VOCABULARY), (by_row, {"layers": 0}, VOCABULARY),
     (of_probabilities, {"layers": 0, "tied": True}, {"embedding.weight": Shard(0)})],
     ids=lambda value: getattr(value, "__name__", None))
+@pytest.mark.sample(4)
 def test_agrees_with_one_rank(tmp_path, mesh: str, loss: Callable, arguments, placements) -> None:
     """In doubles, to 1e-12: losses, parameters and optimizer state."""
     package = spmd.capture(make_step(loss), *setup(**arguments), *next(batches(1)))

@@ -12,6 +12,7 @@ from spmd.capture.ops.triangular import solve_triangular
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 13, 64])
+@pytest.mark.sample(2)
 def test_solutions(size: int) -> None:
     torch.manual_seed(size)
     for upper, left, unit in itertools.product((False, True), repeat=3):
@@ -41,6 +42,7 @@ class Mixer(torch.nn.Module):
 
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("options", [{"upper": False}, {"upper": False, "unitriangular": True}, {"upper": True, "left": False}], ids=str)
+@pytest.mark.sample(2)
 def test_trains_as_eager(options: dict, ranks: int, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("SPMD_CACHE", str(tmp_path))
 

@@ -114,6 +114,7 @@ def eager():
 @pytest.mark.parametrize("kind", [*EXACT, muon])
 @pytest.mark.parametrize("ranks, options", [(1, {}), (2, {"policy": "class:Linear"}), (3, {"mode": "shard_optimizer"}),
                                             (3, {"mode": "replicate"})], ids=["1", "2", "3 zero1", "3 ddp"])
+@pytest.mark.sample(3)
 def test_trains_like_eager(eager, kind, ranks: int, options) -> None:
     losses, moved = train(kind, spmd.compile(train_step, ranks=ranks, **options))
     expected, expected_moved, allowed = eager[kind]
