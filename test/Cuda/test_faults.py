@@ -207,6 +207,7 @@ ONLY_THERE = [
 
 
 @pytest.mark.parametrize("setting, code, sentence", ONLY_THERE, ids=[setting for setting, *_ in ONLY_THERE])
+@pytest.mark.sample(2)
 def test_what_one_process_lacks_is_an_error_of_all(artifact, tmp_path, setting, code, sentence) -> None:
     processes = start(tmp_path, artifact, [(), (setting,)], "--steps=1", "--timeout=20")
     began = time.monotonic()
@@ -243,6 +244,7 @@ def launch(ranks: int) -> list[str]:
                                     r"command 5 \(gemm\)"),
     (("--inject-fault=skip:1:2",), r"time-out after 2 s on communicator '\w+': rank \d waits in \w+ of unit0"),
 ], ids=["exit", "stall", "skip"])
+@pytest.mark.sample(2)
 def test_faults_of_a_process(artifact, fault, sentence) -> None:
     code, text = run(STANDINS, *launch(2), BIN / "spmd-run", artifact, "--steps=3", "--timeout=2", *fault, "--log-ranks=all")
     assert code != 0, text
@@ -336,6 +338,7 @@ def test_a_process_that_is_stopped(artifact, tmp_path) -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.parametrize("options", [(), ("--graph=off",)], ids=["graph", "commands"])
+@pytest.mark.sample(2)
 def test_a_hang_with_a_later_step_issued(artifact, tmp_path, processes, options) -> None:
     """A device that does not come to a collective, when the hosts have issued the step after that, too: step and collective
     are named, and the losses of the steps before are printed."""

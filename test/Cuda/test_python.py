@@ -67,6 +67,7 @@ def test_row_numbers_that_the_step_computes(view: str) -> None:
 
 
 @pytest.mark.parametrize("ranks, processes", [(1, 1), (2, 1), (2, 2)])
+@pytest.mark.sample(2)
 def test_losses_are_waited_for_when_they_are_read(tmp_path, ranks, processes) -> None:
     """A call returns when its step is issued: whatever is used of what it gave, and whenever, has the value that it has on the
     CPU, also where one of several processes looks alone; not with check_finite, which looks at it."""

@@ -97,6 +97,7 @@ def check(expected, folder, step, ranks, *options, compiled=("--epilogues=bias,r
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
+@pytest.mark.sample(2)
 def test_has_the_bits_of_the_emulation(expected, folder, ranks) -> None:
     check(expected, folder, NANO, ranks, settings=("leaks=1",))
 
@@ -140,6 +141,7 @@ def test_bias_gradients(expected, folder, step) -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("epilogues", ["bias,residual,gelu_tanh_backward", "bias,residual,gelu_tanh_backward,bias_gradient"])
+@pytest.mark.sample(2)
 def test_gradients_of_gelu(expected, folder, epilogues, ranks) -> None:
     """The library reads what gelu was applied to, and may sum what it makes of it."""
     compiled = (f"--epilogues={epilogues}",)
@@ -171,6 +173,7 @@ def test_a_library_without_an_epilogue(folder, left_out) -> None:
 
 @pytest.mark.parametrize("schedule", ["lifo", "avoid:0", "avoid:1", "avoid:2", "avoid:3",
                                       *(f"random:{seed}" for seed in range(1, 21))])
+@pytest.mark.sample(4)
 def test_any_order_gives_the_same(expected, folder, schedule) -> None:
     check(expected, folder, TINY, 4, settings=(f"schedule={schedule}",),
           compiled=("--epilogues=bias,residual", "--policy=class:Block"))
@@ -178,6 +181,7 @@ def test_any_order_gives_the_same(expected, folder, schedule) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("launcher", ["torchrun", "mpirun.openmpi", "mpirun.mpich"])
+@pytest.mark.sample(3)
 def test_processes(expected, folder, launcher, ranks) -> None:
     found = pathlib.Path(sys.executable).parent / launcher
     program = str(found) if found.exists() else shutil.which(launcher)
