@@ -77,6 +77,7 @@ def test_gradients_that_are_sums_across(tmp_path):
 
 
 @pytest.mark.parametrize("launcher", [TORCHRUN, OPEN_MPI], ids=["torchrun", "openmpi"])
+@pytest.mark.sample(2)
 def test_launchers(threads, launcher):
     if not shutil.which(launcher[0]):
         pytest.skip(f"{launcher[0]} is not installed")
@@ -90,6 +91,7 @@ def test_launchers(threads, launcher):
 
 
 @pytest.mark.parametrize("launcher", [OPEN_MPI, MPICH], ids=["openmpi", "mpich"])
+@pytest.mark.sample(2)
 def test_hosts(threads, launcher):
     """Two hosts without common memory, and without a common cache."""
     if not shutil.which(launcher[0]):
