@@ -154,9 +154,9 @@ def step(model, optimizer, x, y):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_random_loops_give_eagers_numbers() -> None:
+def test_random_loops_give_eagers_numbers(whole: bool) -> None:
     trained = 0
-    for seed in range(100):
+    for seed in range(100 if whole else 40):
         form = draw(seed)
         model = Mixture(form)
         eager = copy.deepcopy(model)
@@ -179,4 +179,4 @@ def test_random_loops_give_eagers_numbers() -> None:
         for name, value in run.tensors().items():
             torch.testing.assert_close(value, want[name].detach(), rtol=1e-3, atol=1e-5, msg=lambda text, name=name: f"{form}, {name}: {text}")
         trained += 1
-    assert trained >= 70
+    assert trained >= (70 if whole else 28)
