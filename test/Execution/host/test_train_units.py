@@ -84,6 +84,7 @@ POLICIES = {
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.sample(2)
 def test_policy(name: str, tmp_path) -> None:
     make, gathers, scatters = POLICIES[name]
     model = make_model()
@@ -127,6 +128,7 @@ def wrap_blocks(model) -> None:
 # The root is kept between forward and backward, as PyTorch does.
 @pytest.mark.parametrize("annotate, gathers, scatters", [(fully_shard_blocks, 9, 5), (fully_shard_in_pairs, 9, 5), (fully_shard_lists, 6, 4),
                                                          (wrap_blocks, 7, 4)])
+@pytest.mark.sample(2)
 def test_annotation(annotate, gathers: int, scatters: int, tmp_path) -> None:
     model = make_model()
     annotate(model)

@@ -31,6 +31,7 @@ def worst_pairs(bits: int) -> list[tuple[int, int]]:
 @pytest.mark.filterwarnings("ignore:the step does not")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8])
+@pytest.mark.sample(3)
 def test_divisors(target: str, dtype: torch.dtype, tmp_path) -> None:
     info = torch.iinfo(dtype)
     pairs = worst_pairs(info.bits - (info.min < 0))
@@ -50,6 +51,7 @@ def test_divisors(target: str, dtype: torch.dtype, tmp_path) -> None:
 @pytest.mark.filterwarnings("ignore:the step does not")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.sample(3)
 def test_neighbours(target: str, dtype: torch.dtype, tmp_path) -> None:
     info = torch.finfo(dtype)
     tiny = info.smallest_normal * info.eps
@@ -88,6 +90,7 @@ PLACES = (0.0, 1e-4, 0.5, 0.999, 1.001, 1.2, 3.0, math.inf)
 @pytest.mark.filterwarnings("ignore:the step does not")
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.sample(2)
 def test_incomplete_gamma(target: str, dtype: torch.dtype, tmp_path) -> None:
     """In float64: terms left out are below 1e-13 (ScalarIncompleteGamma.cpp); exponents are sums of terms of at most a
     few thousand where the value is not negligible, each off by 2^-53 of itself: together below 1e-12. In float32 it is

@@ -19,6 +19,7 @@ def gpu(monkeypatch):
     (1, 1, 1, 20, 20, 360, 360, True),      # so wide that keys and values take turns in one tile
     (1, 1, 1, 20, 20, 16, 900, False),      # and P and dS in another
 ])
+@pytest.mark.sample(2)
 def test_attention(case):
     attention.run_case(case)
 
@@ -32,11 +33,13 @@ def test_bool_mask():
 
 
 @pytest.mark.parametrize("shape", [(1, 1), ("b", "h"), (1, "h")])
+@pytest.mark.sample(2)
 def test_mask_gradient(shape):
     attention.test_mask_gradient((2, 4, 2, 20, 35, 12, 8, False), shape)
 
 
 @pytest.mark.parametrize("low, high", [(-3, 0), (-300, -40), (5, 29), (-1000, 7)])
+@pytest.mark.sample(2)
 def test_window(low, high):
     attention.test_window(low, high, (60, 70, 8, 8))
 
@@ -47,6 +50,7 @@ def test_padding_and_documents():
 
 @pytest.mark.parametrize("case", [(2, 3, 3, 8, 8, 4, 4, True), (1, 4, 2, 100, 70, 20, 24, False)])
 @pytest.mark.parametrize("dtype", ["bf16", "f16"])
+@pytest.mark.sample(2)
 def test_narrow(case, dtype):
     attention.run_case(case, dtype=dtype)
 
@@ -72,6 +76,7 @@ WARP_CASES = [
 
 
 @pytest.mark.parametrize("case", WARP_CASES)
+@pytest.mark.sample(2)
 def test_tensor_cores(case):
     attention.run_case(case, dtype="bf16", weight_roundings=1)
 
@@ -82,6 +87,7 @@ def test_tensor_cores_in_f16(case):
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (2, 4), (1, 4)])
+@pytest.mark.sample(2)
 def test_mask_gradient_on_tensor_cores(shape):
     mask = attention.rand(*shape, 40, 70, seed=5)
     mask[:, :, :, 3] = -attention.np.inf
@@ -92,6 +98,7 @@ def test_mask_gradient_on_tensor_cores(shape):
 
 
 @pytest.mark.parametrize("low, high", [(-3, 0), (-300, -40), (5, 29)])
+@pytest.mark.sample(2)
 def test_window_on_tensor_cores(low, high):
     mask = attention.tril(60, 70, high) & ~attention.tril(60, 70, low - 1)
     attention.run_case((1, 2, 1, 60, 70, 16, 24, False), mask, attention.WINDOW.format(low=low, high=high), dtype="bf16",
