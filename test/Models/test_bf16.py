@@ -62,6 +62,7 @@ def test_equal_on_any_number_of_ranks(kind, tmp_path) -> None:
 @pytest.mark.parametrize("kind, options, ranks", [
     ("bf16", {"foreach": True}, 2), ("bf16", {"fused": True}, 2), ("bf16", {"fused": True}, 4),
     ("autocast", {"foreach": True}, 2), ("autocast", {"fused": True}, 1)])
+@pytest.mark.sample(2)
 def test_trains_like_eager(kind, options, ranks, tmp_path) -> None:
     """20 steps; --check allows losses 2, parameters 8 epsilons of bf16."""
     artifact = compile_step(capture(tmp_path, kind, 20, **options), ranks, tmp_path / "s.spmd")

@@ -124,7 +124,7 @@ def run(folder: Path, *options: str) -> str:
 
 def test_trains_as_eager(tmp_path, whole: bool) -> None:
     """200 batches of the recipe, then 500 steps of the file; a part of each in the suite."""
-    count, steps = (200, 500) if whole else (60, 120)
+    count, steps = (200, 500) if whole else (40, 60)
     sets = prepare(tmp_path)
     model, optimizer = setup(len(sets["vocabulary"]))
     batches = [get_batch(sets["train"]) for _ in range(count)]

@@ -40,6 +40,7 @@ def capture(name: str, folder: Path, dtype: torch.dtype = torch.float32) -> tupl
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(2)
 def test_trains_like_eager(name: str, tmp_path: Path) -> None:
     case, step = capture(name, tmp_path)
     pipeline.train(step, case, 2, rtol=1e-4)

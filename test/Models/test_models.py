@@ -31,6 +31,7 @@ def packages(case, tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.sample(3)
 def test_equal_on_any_number_of_ranks(case, packages, ranks) -> None:
     found = pipeline.count(pipeline.compare(packages["sgd"], case, ranks))
     if ranks == 2:
@@ -43,5 +44,6 @@ def test_optimizer_is_equal(case, packages) -> None:
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.sample(3)
 def test_trains_like_eager(case, packages, ranks) -> None:
     pipeline.train(packages["adamw"], case, ranks)

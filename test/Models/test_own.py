@@ -70,6 +70,7 @@ def test_equal_on_any_number_of_ranks(name, tmp_path) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("name", ["llama", "llama-fused-norm", "llama-spelled", "moe"])
+@pytest.mark.sample(2)
 def test_trains_like_eager(name, ranks, tmp_path) -> None:
     path, case, *_ = capture(name, tmp_path, 20, "adamw")
     pipeline.train(path, case, ranks)
@@ -100,6 +101,7 @@ def relative(a: torch.Tensor, b: torch.Tensor) -> float:
 
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("name", ["contrastive", "weighted", "moe"])
+@pytest.mark.sample(2)
 def test_mean_of_the_ranks_gradients_is_another(name, ranks, tmp_path) -> None:
     """The gradients, tensor by tensor, are those of one device on the whole batch. The mean of the gradients of the
     ranks' own losses, which data parallelism takes otherwise, is far from them."""
