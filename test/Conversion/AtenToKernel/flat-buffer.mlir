@@ -89,7 +89,8 @@ func.func @norms(%g: tensor<256xf32>) -> tensor<2xf32> {
 // CHECK:           %[[SIZE:.*]] = math.absf
 // CHECK:           kernel.reduce <max> %[[SIZE]]
 // CHECK:         kernel.cluster dims [2, 16] parallel 1
-// CHECK:           arith.maximumf
+// CHECK:           arith.cmpf olt
+// CHECK-NEXT:      arith.select
 func.func @largest(%g: tensor<256xf32>) -> tensor<2xf32> {
   %0 = spmd.segment_norm max %g unit @unit0 : tensor<256xf32> -> tensor<2xf32>
   return %0 : tensor<2xf32>

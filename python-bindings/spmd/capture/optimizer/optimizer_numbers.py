@@ -15,6 +15,7 @@ from ..errors import Frame, error_at
 from ..world.host_state import Aspect, Watched, copied, host_state
 from ..world.user_code import has_users_class
 from ..world.walk import NUMBERS
+from .scheduled import is_scheduled
 
 _ROOT = "<optimizer>"  # stands for the optimizer, or an entry of its state
 _OWN = ("state", "param_groups", "defaults")  # of torch.optim.Optimizer
@@ -66,8 +67,8 @@ MISSING = _Missing()
 
 
 def is_plain(value: Any) -> bool:
-    """True for numbers, texts, None, and containers of them."""
-    return all(leaf is None or isinstance(leaf, (str, *NUMBERS)) for leaf in pytree.tree_leaves(value))
+    """True for numbers, texts, None, and containers of them; not where an option that is an input is among them."""
+    return all(leaf is None or isinstance(leaf, (str, *NUMBERS)) and not is_scheduled(leaf) for leaf in pytree.tree_leaves(value))
 
 
 def are_alike(a: Any, b: Any) -> bool:

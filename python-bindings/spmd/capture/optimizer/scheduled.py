@@ -90,6 +90,11 @@ class _Marker(float):
         locals()[_name] = _compares(_name)
 
 
+def is_scheduled(value: Any) -> bool:
+    """Whether a value stands for an option that is an input of the program, or was computed from one."""
+    return isinstance(value, _Marker)
+
+
 class Scheduled:
     """The options `names` of all param groups as inputs; `salt` chooses the markers."""
 
