@@ -25,7 +25,7 @@ ATTRIBUTES = {
                 "_dispatch_has_kernel_for_dispatch_key _distributed_c10d _len_torch_dispatch_stack _nn _parse_to "
                 "_set_grad_enabled _set_mkldnn_enabled _set_throw_on_mutable_data_ptr _storage_Use_Count "
                 "_top_saved_tensors_default_hooks",
-    "torch.autograd": "_get_sequence_nr _make_grads",
+    "torch.autograd": "_engine_run_backward _get_sequence_nr _make_grads",
     "a node of autograd": "_forward_cls _sequence_nr",
     "torch.compiler": "_is_compiling_flag _stance",
     "a tensor": "_backward_hooks _base _cdata _grad _grad_fn _is_view _make_subclass _post_accumulate_grad_hooks "
@@ -45,7 +45,7 @@ ATTRIBUTES = {
                     "_optimizer_step_pre_hooks _single_tensor_adafactor _step_supports_amp_scaling",
     "a GradScaler": "_backoff_factor _check_inf_per_device _growth_factor _growth_interval _growth_tracker "
                     "_lazy_init_scale_growth_tracker _maybe_opt_step _per_optimizer_states _scale",
-    "torch.distributed": "_HYBRID_SHARD_ZERO2 _lambda_fn _module_classes _module_classes_to_ignore "
+    "torch.distributed": "_comm_hooks _HYBRID_SHARD_ZERO2 _lambda_fn _module_classes _module_classes_to_ignore "
                          "_resolve_process_group _run_policy",
     "a distribution": "_validate_args",
     "a DataLoader's iterator": "_num_yielded",
@@ -165,6 +165,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "operators.autograd_functions_of": lambda: "names::one",
     "autograd.sequence_nr_of": lambda: torch.ones(1, requires_grad=True).exp().grad_fn,
     "autograd.forward_class_of": lambda: _Function.apply(torch.ones(1, requires_grad=True)).grad_fn,
+    "autograd.accumulation_hooks_of": lambda: torch.ones(1, requires_grad=True),
     "tracing.last_node_of": torch.fx.Graph, "tracing.in_spec_of": _exported, "tracing.out_spec_of": _exported,
     "modules.parameters_of": torch.nn.Module, "modules.buffers_of": torch.nn.Module,
     "modules.children_of": torch.nn.Module,

@@ -34,6 +34,7 @@ from .optimizer.optimizer_state import traceable_step
 from .values.lazy_rows import refuse_rows, with_tensors
 from .values.python_numbers import Number, symbol_of
 from .values.value_checks import no_value_checks
+from .world.unfollowed_hooks import TensorHooks
 from .world.code_names import users_hooks
 from .world.device_meshes import meshes_outside
 from .world.environment import Environment
@@ -137,6 +138,7 @@ class TraceSession:
         yield lambda: patches.replaced({patches.ONEDNN: False})
         yield lambda: self.followers.draws.entered(self.followers.operators)
         yield self.call.optimizers.refusing_others
+        yield self.followers.foreign.refusing_inputs
         yield lambda: self.followers.recorder.tracking(self.followers.foreign.refuse_stranger, self.call.optimizers.register_step_hooks)
         yield warn_of_output_and_clocks
         yield self._noted_gradients
@@ -145,6 +147,7 @@ class TraceSession:
     def _watched(self) -> Iterator[None]:
         """What the step's Python changes beside its results (world/side_effects.py)."""
         self._numbers, self._optimizer_numbers = self.fakes.all_numbers(), self.fakes.optimizer_numbers()
+        self._hooks = TensorHooks((i.name, i.fake) for i in self.fakes.inputs if i.kind in ("param", "buffer"))
         call, everything = self.call, self.fakes.whole
         functions = [call.train_step, *users_hooks(everything, call.optimizers.tables_of_hooks()), *custom_ops.functions()]
         effects = SideEffects(functions, list(named_modules(call.model, everything)), self.fakes, call.others)
@@ -257,6 +260,7 @@ class TraceSession:
         for value, stack in self.followers.values.items:
             self.effects.note_item(value, stack)
         self.effects.check()
+        self._hooks.check()
         if not self.run.is_first:
             check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Collection
 
+import torch
+
 from ..models import tensor_names
 from ..offloaded import fetch_tensors
 from .call import StepCall
@@ -14,6 +16,7 @@ from .ops.complex_numbers import reach_pairs
 from .optimizer.gradients import Gradients, has_values, names_of
 from .optimizer.scheduled import Scheduled
 from .session import Findings, TraceSession
+from .world.unfollowed_hooks import AccumulationHooks, refuse_comm_hooks, refuse_hooks_with_nodes
 from .world.code_names import users_hooks
 from .world.environment import Environment
 from .world.held import candidates, whole
@@ -26,6 +29,7 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     step leaves behind are part of its state also where it clears them before it computes them anew, and those that it
     clears once they are used, as the optimizer got them. `gradients`: the ids of parameters whose gradients are there when
     the step begins."""
+    _refuse_hooks(call, call.model)
     functions = [call.train_step, *users_hooks(call.model, call.optimizers.tables_of_hooks()), *custom_ops.functions()]
     known = [call.model, *call.optimizers.parts, *call.optimizers.holders, *call.batch, *call.model.parameters(), *call.model.buffers()]
     environment = Environment(*candidates(functions, call.model, call.others, known))
@@ -34,6 +38,7 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
     tell_if_within(call.model)
     with told_of_no_sync():
         plain, leftover = _trace(call, environment, Run(scheduled=scheduled))
+    _refuse_hooks(call, whole(call.model, environment.held))
     given = names_of(gradients, tensor_names(whole(call.model, environment.held)))
     taken = tuple(dict.fromkeys([*leftover, *given]))
     if taken:  # these gradients outlive calls: they are part of the state. All others begin as they do: with none
@@ -54,6 +59,14 @@ def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Sched
         traced.gradients = Gradients(copied=copied)
         return traced
     return plain
+
+
+def _refuse_hooks(call: StepCall, model: torch.nn.Module) -> None:
+    """Raises for hooks that a trace would not run."""
+    parameters = list(model.named_parameters())
+    AccumulationHooks(parameters).refuse(call.train_step)
+    refuse_hooks_with_nodes(parameters)
+    refuse_comm_hooks(model, call.train_step)
 
 
 def trace_first_step(call: StepCall, traced: Trace) -> Trace:

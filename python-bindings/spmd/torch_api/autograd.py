@@ -1,9 +1,11 @@
-"""Autograd: its nodes, the running backward(), gradient mode, and hooks of saved tensors."""
+"""Autograd: its nodes and their hooks, the running backward(), gradient mode, and hooks of saved tensors."""
 from __future__ import annotations
 
 from operator import attrgetter, methodcaller
+from typing import Any, Callable
 
 import torch
+from torch.autograd.graph import get_gradient_edge
 
 # The running node of backward(), else None, and the number of the running backward(), else -1. There are no public
 # queries.
@@ -26,3 +28,20 @@ CHECKPOINT_CALLEE = "__dynamo_disable"
 
 # The active hooks of torch.autograd.graph.saved_tensors_hooks, else None; there is no public query. Called with False.
 top_saved_tensors_default_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+
+
+def accumulation_hooks_of(parameter: torch.Tensor) -> tuple[Any, list[dict[int, Callable]]]:
+    """The AccumulateGrad node of a leaf, and the tables of the hooks that run after it and before it; there is no public query.
+    PyTorch makes another node, without hooks, if nothing holds the old one."""
+    if not parameter.is_leaf or parameter.is_inference():
+        return None, []
+    node = get_gradient_edge(parameter).node
+    return node, [hooks_table(node.register_hook), hooks_table(node.register_prehook)]
+
+
+def hooks_table(register: Callable[[Callable], Any]) -> dict[int, Callable]:
+    """The table that a method of a node adds hooks to. The handle of a hook has a reference to it."""
+    handle = register(lambda *unused: None)
+    hooks = handle.hooks_dict_ref()
+    handle.remove()
+    return hooks

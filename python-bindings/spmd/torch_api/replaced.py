@@ -8,6 +8,7 @@ FAKE_TENSOR = "torch._subclasses.fake_tensor:FakeTensor"  # an owner of public n
 FAKE_TENSOR_LOGGER = "torch._subclasses.fake_tensor"  # reports operators that reject fake tensors
 
 FOREACH_TYPES = ("torch.utils._foreach_utils", "_foreach_supported_types")  # of clip_grad_norm_() and zero_grad()
+ENGINE_RUN_BACKWARD = ("torch.autograd", "_engine_run_backward")  # all of backward() and grad() calls it
 MAKE_GRADS = ("torch.autograd", "_make_grads")  # makes the gradients that backward() starts from
 GET_TOTAL_NORM = ("torch.nn.utils.clip_grad", "_get_total_norm")  # the first half of clip_grad_norm_()
 CLIP_GRADS_WITH_NORM = ("torch.nn.utils.clip_grad", "_clip_grads_with_norm_")  # the second half

@@ -13,6 +13,7 @@ from ..capture.observe.surroundings import surroundings
 from ..capture.ops import custom_ops
 from ..capture.optimizer.optimizers import Optimizers
 from ..capture.optimizer.scheduled import option_names
+from ..capture.world.unfollowed_hooks import AccumulationHooks
 from ..capture.world.captured_constants import CapturedConstant, EarlierCalls, are_alike, begun_with, captured_constants, \
     changed as changed_value, slots_of
 from ..capture.world.code_names import users_hooks
@@ -66,7 +67,8 @@ class Program:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
         self._held_key = self.held.key(look_at(self.call.model).ids)
         self._reads = {one.path for one in self.constants if isinstance(one.value, torch.Tensor)}
-        own = whole(self.call.model, self.held).named_parameters(remove_duplicate=False)
+        own = list(whole(self.call.model, self.held).named_parameters(remove_duplicate=False))
+        self._unfollowed = AccumulationHooks(own)  # none now: the capture has refused them
         taken, needed = self.package.gradients.taken, self.package.gradients.needed
         numbers = {name: id(parameter) for name, parameter in own if name in taken}
         self.taken = frozenset(numbers.values())  # of parameters, whose gradients may be there at a call,
@@ -84,7 +86,7 @@ class Program:
 
     def takes_all_but_rows(self, need: Need) -> bool:
         """Whether it can compute a call whose key is one of its own."""
-        return self.takes(need.gradients) \
+        return self.takes(need.gradients) and not self._unfollowed \
             and len(need.options) == len(self.options) and all(
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
             and self._finds_what_it_holds(need.structure) and changed_value(self.constants) is None \
@@ -213,6 +215,7 @@ class Program:
                     if not isinstance(one.value, (torch.Tensor, tuple, *NUMBERS))):
                 return False  # the step leaves values in the objects that it has found when it was captured
             self.held, self.constants = held, constants
+            self._unfollowed = AccumulationHooks(whole(self.call.model, held).named_parameters())
         return True
 
 

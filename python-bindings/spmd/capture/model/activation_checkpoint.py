@@ -2,7 +2,8 @@
 
 It changes memory; what to recompute is the compiler's choice. Two things tell that something is computed again: running statistics
 of batch norms, which eager updates once more in the backward, and reentrant checkpoints without an input that requires a gradient,
-whose results have none. The trace does both as eager does.
+whose results have none. The trace does both as eager does. Within hooks of saved tensors, which may change the inputs of the second
+computation, a checkpoint is traced as it runs.
 
 Recomputation in other forms (a torch.autograd.Function of the user's) is traced as it runs; ops/draws.py gives its random operators
 the numbers of the forward.
@@ -13,8 +14,10 @@ import contextlib
 from typing import Iterator
 
 import torch
+import torch.utils.checkpoint
 from torch.nn.modules.module import register_module_forward_hook
 
+from ...torch_api.autograd import top_saved_tensors_default_hooks
 from ...torch_api.modules import BatchNorm
 from ...torch_api.tracing import pytree
 from ..observe import patches
@@ -23,6 +26,8 @@ _OPTIONS = ("context_fn", "determinism_check", "debug", "early_stop", "preserve_
 
 
 def _inline(function, *args, use_reentrant=None, **kwargs):
+    if top_saved_tensors_default_hooks(False) is not None:
+        return torch.utils.checkpoint.checkpoint.__wrapped__(function, *args, use_reentrant=use_reentrant, **kwargs)
     if use_reentrant is not False and not any(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args):
         with torch.no_grad():  # as in a reentrant checkpoint, which is PyTorch's default
             return _run(function, *args, **kwargs)

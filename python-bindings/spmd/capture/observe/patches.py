@@ -188,6 +188,8 @@ AUTOCAST_ENTER = Patch("torch:autocast", "__enter__",
                        "Autocast for another device would have no effect on a trace on CPU fakes.")
 FOREACH_TYPES = Patch(*private.FOREACH_TYPES,
                       "clip_grad_norm_ and zero_grad choose their foreach form by type: a fake counts as a tensor.")
+ENGINE_RUN_BACKWARD = Patch(*private.ENGINE_RUN_BACKWARD,
+                            "backward() and grad() give nothing for inputs that are not part of the trace.")
 CHECKPOINT = Patch("torch.utils.checkpoint:checkpoint.__wrapped__", CHECKPOINT_CALLEE,
                    "The compiler chooses what to recompute, however the step refers to checkpoint().", is_lazy=True)
 

@@ -1,7 +1,8 @@
 """Tensors that a trace must not meet: real ones in the place of traced ones, and those that no graph can follow."""
 from __future__ import annotations
 
-from typing import Any, Mapping
+import contextlib
+from typing import Any, Iterator, Mapping
 
 import torch
 
@@ -9,8 +10,10 @@ from ...torch_api.modules import buffers_of, parameters_of
 from ...torch_api.operators import schema_of
 from ...torch_api.tracing import FakeTensor
 from ..errors import Frame, error_at, writes_constant
+from ..observe import patches
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from ..observe.stacks import user_stack
+from .unfollowed_hooks import parameter_of_edge
 from .paths import Place
 
 
@@ -61,6 +64,22 @@ class ForeignTensors(Handler):
             raise error_at(stack, f"{reader} reads {self._foreign[number]} through a reference kept outside the "
                            "model and the optimizer, which the captured step would not follow",
                            "reach it through the model inside the step: model.parameters(), model.named_buffers()")
+
+    @contextlib.contextmanager
+    def refusing_inputs(self) -> Iterator[None]:
+        """While entered, backward(inputs=…) and torch.autograd.grad() refuse real tensors, and gradient edges of real tensors:
+        they would get no gradients."""
+        run_backward = patches.ENGINE_RUN_BACKWARD.value()
+
+        def run_checked(outputs: Any, gradients: Any, keep_graph: bool, create_graph: bool, inputs: Any, *args: Any,
+                        **options: Any) -> Any:
+            for given in inputs:
+                self.refuse("autograd", id(given), user_stack()[0])
+                self.refuse("autograd", id(parameter_of_edge(given)), user_stack()[0])
+            return run_backward(outputs, gradients, keep_graph, create_graph, inputs, *args, **options)
+
+        with patches.replaced({patches.ENGINE_RUN_BACKWARD: run_checked}):
+            yield
 
     def refuse_stranger(self, module: torch.nn.Module) -> None:
         """A module whose tensors would be constants for ever, because nobody knows where it comes from."""
