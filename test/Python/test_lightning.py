@@ -104,3 +104,67 @@ def test_several_optimizers_are_an_error(tmp_path) -> None:
 
     with pytest.raises(ValueError, match="configure_optimizers gives 2 optimizers, and a SpmdModule has one\n  cure: one "):
         fit(Two, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["on_before_zero_grad", "optimizer_zero_grad", "on_before_backward", "backward",
+                                  "on_after_backward", "on_before_optimizer_step", "configure_gradient_clipping",
+                                  "optimizer_step", "lr_scheduler_step"])
+def test_hooks_that_would_not_run_are_errors(name: str, tmp_path) -> None:
+    """Of a class, of a class that stands before SpmdModule, and of an object."""
+    def hook(self, *args, **kwargs):
+        pass
+
+    mixed_in = type("Mixed", (), {name: hook})
+    for bases, own in (((SpmdModule,), {name: hook}), ((mixed_in, SpmdModule), {})):
+        with pytest.raises(TypeError, match=rf"Model\.{name} does not run(.|\n)*test_lightning(.|\n)*  cure: "):
+            type("Model", bases, own)
+
+    class Patched(define(SpmdModule)):
+        def __init__(self):
+            super().__init__()
+            setattr(self, name, hook)
+
+    with pytest.raises(TypeError, match=rf"Patched\.{name} does not run"):
+        fit(Patched, tmp_path)
+
+
+def test_callbacks_that_see_gradients_are_errors(tmp_path, monkeypatch) -> None:
+    def on_after_backward(self, trainer, module):
+        pass
+
+    monkeypatch.setattr(Seen, "on_after_backward", on_after_backward)
+    with pytest.raises(TypeError, match=r"Seen\.on_after_backward does not run(.|\n)*test_lightning"):
+        fit(define(SpmdModule), tmp_path)
+
+
+def test_a_schedule_with_a_metric_is_an_error(tmp_path) -> None:
+    class Plateau(define(SpmdModule)):
+        def configure_optimizers(self):
+            optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+            return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer),
+                    "monitor": "val_loss"}
+
+    with pytest.raises(ValueError, match="a ReduceLROnPlateau, whose metric (.|\n)* cure: keep it in an attribute"):
+        fit(Plateau, tmp_path)
+
+
+def test_a_training_step_of_another_class(tmp_path) -> None:
+    """Of one that stands before SpmdModule; a validation_step that calls it trains nothing."""
+    class Steps:
+        def training_step(self, batch, batch_idx):
+            loss = F.cross_entropy(self.net(batch[0]), batch[1])
+            if self.training:
+                self.log_dict({"train_loss": loss, "accuracy": loss, "classes": 4})
+            return loss
+
+        def validation_step(self, batch, batch_idx):
+            self.log("val_loss", self.training_step(batch, batch_idx))
+
+    def model(base):
+        kind = define(base)
+        del kind.training_step, kind.validation_step
+        return type("Model", (Steps, kind), {"spmd": {"ranks": 2}})
+
+    _, theirs, _ = fit(model(pl.LightningModule), tmp_path)
+    _, ours, _ = fit(model(SpmdModule), tmp_path)
+    check(ours, theirs)

@@ -8,6 +8,7 @@ import torch
 from pytorch_lightning import LightningModule
 
 from ..training.compiled import CompiledStep, compile
+from .lightning_hooks import check_callbacks, check_module
 from .optimizers import SteppedOptimizer
 
 
@@ -29,7 +30,8 @@ class SpmdModule(LightningModule):
     What training_step logs is logged when the step is over; its value may be a tensor or a number.
 
     Raises:
-      ValueError: configure_optimizers gives several optimizers, or the Trainer runs several processes.
+      TypeError: the class, the object or a callback of the Trainer has a hook that the compiled step would not run.
+      ValueError: configure_optimizers gives several optimizers or a ReduceLROnPlateau, or the Trainer runs several processes.
     """
 
     spmd: dict[str, Any] = {}
@@ -39,17 +41,23 @@ class SpmdModule(LightningModule):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if "training_step" in cls.__dict__:
-            cls._users_step = cls.__dict__["training_step"]
+        check_module(cls)
+        if cls.training_step is not SpmdModule.training_step:  # the class's own, or of a class that stands before SpmdModule
+            cls._users_step = cls.training_step
             cls.training_step = SpmdModule.training_step
-        if "configure_optimizers" in cls.__dict__:
-            cls.configure_optimizers = _with_steps_of_ours(cls.__dict__["configure_optimizers"])
+        configure = cls.configure_optimizers
+        if configure is not LightningModule.configure_optimizers and not hasattr(configure, "gives_stepped"):
+            cls.configure_optimizers = _with_steps_of_ours(configure)
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
         self.automatic_optimization = False
 
     def training_step(self, batch: Any, batch_idx: int) -> torch.Tensor:
+        if not self.trainer.training:  # a validation_step calls it
+            return self._users_step(batch, batch_idx)
+        check_module(self)
+        check_callbacks(self.trainer.callbacks)
         if self.trainer.world_size > 1:
             raise ValueError(f"Lightning's Trainer runs {self.trainer.world_size} processes\n  cure: devices=1, and "
                              "spmd = dict(ranks=N)")
@@ -143,6 +151,11 @@ def _with_steps_of_ours(configure: Callable[[Any], Any]) -> Callable[[Any], Any]
         stepped = SteppedOptimizer(optimizers[0])
         schedules = list(schedules) if isinstance(schedules, (list, tuple)) else [schedules]
         for one in schedules:
-            (one["scheduler"] if isinstance(one, dict) else one).optimizer = stepped
+            schedule = one["scheduler"] if isinstance(one, dict) else one
+            if isinstance(schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
+                raise ValueError("configure_optimizers gives a ReduceLROnPlateau, whose metric a SpmdModule does not pass on\n"
+                                 "  cure: keep it in an attribute, and call its step(metric) in on_validation_epoch_end")
+            schedule.optimizer = stepped
         return [stepped], schedules
+    configure_optimizers.gives_stepped = True
     return configure_optimizers
