@@ -568,7 +568,7 @@ def test_a_first_step_of_its_own_is_refused(compiler) -> None:
     flags, step = branches(clear_after, 2)
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, dampening=0.5)
-    with pytest.raises(spmd.CaptureError, match=r"dampening computes its first step otherwise[^\0]*cure: take one eager"):
+    with pytest.raises(spmd.CaptureError, match=r"computes its first step otherwise than all later ones, as SGD with dampening does[^\0]*cure: take one step in eager"):
         spmd.compile(step, ranks=2)(model, optimizer, *batches(1)[0], *flags(0))
 
 

@@ -23,6 +23,8 @@ def is_elsewhere(live: LiveState, source: Checkpoint) -> bool:
     """Whether the ranks cannot load a checkpoint by themselves: it has state of parameters that the program does not train,
     or a file of untrained parameters."""
     trained = set(map(id, live.optimizers.parameters)) - {id(live.named[slot.info.name]) for slot in live.states}
-    states = ((key, kind, live.named[name]) for key in source.tensors for kind, name in [place_of(key)] if name in live.named)
+    on_ranks = {key_of(info) for info in live.trainer.tensors}  # also what passes have added
+    states = ((key, kind, live.named[name]) for key in source.tensors if key not in on_ranks
+              for kind, name in [place_of(key)] if name in live.named)
     return any(key in source.untrained or kind not in ("", "grad", MASTER) and id(parameter) in trained
                for key, kind, parameter in states)
