@@ -171,10 +171,34 @@ void StartCollectivesPass::sinkSumsAcross(ArrayRef<WaitOp> scatters) {
   }
 }
 
+/// A value that the step returns and that rearranges a unit's gathered buffer gets memory of its own: returning it would
+/// keep the buffer, and kernels copy it in any case.
+static void copyReturnedViews(Block &body) {
+  Operation *end = body.getTerminator();
+  OpBuilder builder(end);
+  for (OpOperand &returned : end->getOpOperands()) {
+    Value value = returned.get();
+    bool isRearranged = false;
+    for (Operation *op = value.getDefiningOp(); op && isViewOp(op); op = value.getDefiningOp()) {
+      isRearranged |= !isa<UnpackOp, aten::ViewOp>(op);
+      value = op->getOperand(0);
+    }
+    auto gather = value.getDefiningOp<AllGatherOp>();
+    if (!gather || !gather.getUnitAttr() || !isRearranged)
+      continue;
+    Operation *last = returned.get().getDefiningOp();
+    auto copy = aten::CloneOp::create(builder, last->getLoc(), returned.get().getType(), returned.get());
+    if (Attribute segment = last->getAttr(kSegmentAttr))
+      copy->setAttr(kSegmentAttr, segment);
+    returned.set(copy);
+  }
+}
+
 LogicalResult StartCollectivesPass::runOnStep(func::FuncOp step) {
   if (prefetch < 0 || prefetch > 1)
     return getOperation().emitError() << "prefetch is " << static_cast<int64_t>(prefetch) << ", expected 0 or 1";
   Block &body = step.getBody().front();
+  copyReturnedViews(body);
   order.emplace(body);
   SmallVector<CollectiveOpInterface> all;
   for (auto op : body.getOps<CollectiveOpInterface>())

@@ -41,21 +41,23 @@ bool hasPadding(ArrayRef<int64_t> global, const AxisState &state, int64_t ranks)
 /// Elements of a block of dimensions.
 static int64_t product(ArrayRef<int64_t> shape) { return ShapedType::getNumElements(shape); }
 
+FlatCut getFlatCut(ArrayRef<int64_t> shape, const AxisState &shard) {
+  int64_t inner = product(shape.drop_front(shard.dim + 1));
+  return {product(shape.take_front(shard.dim)) * shard.pre, shape[shard.dim] / shard.pre * inner, shard.chunk * inner};
+}
+
 std::optional<AxisState> mapThroughView(ArrayRef<int64_t> from, const AxisState &state, ArrayRef<int64_t> to) {
-  // Seen flat, the shard is [outer][total][inner], cut in `total`.
-  int64_t outer = product(from.take_front(state.dim)) * state.pre;
-  int64_t inner = product(from.drop_front(state.dim + 1));
-  int64_t total = from[state.dim] / state.pre;
+  auto [outer, elements, chunk] = getFlatCut(from, state);
   int64_t before = 1;
   for (auto [dim, size] : llvm::enumerate(to)) {
     if (before > outer)
       break;
     int64_t after = product(to.drop_front(dim + 1));
-    // The dimension is [pre][rows] with rows * after == total * inner.
+    // The dimension is [pre][rows] with rows * after == elements.
     if (outer % before == 0 && size % (outer / before) == 0) {
       int64_t pre = outer / before, rows = size / pre;
-      if (rows > 1 && rows * after == total * inner && (state.chunk * inner) % after == 0)
-        return AxisState::shard(dim, pre, state.chunk * inner / after);
+      if (rows > 1 && rows * after == elements && chunk % after == 0)
+        return AxisState::shard(dim, pre, chunk / after);
     }
     before *= size;
   }

@@ -41,6 +41,16 @@ int64_t getBytes(mlir::RankedTensorType type);
 /// True when some rank's chunk has padded rows.
 bool hasPadding(llvm::ArrayRef<int64_t> global, const AxisState &state, int64_t ranks);
 
+/// A shard as memory has it: `outer` times `elements`, of which each rank has `chunk`. Two states of a value that differ in
+/// dimensions of size 1 are one cut.
+struct FlatCut {
+  int64_t outer, elements, chunk;
+  bool operator==(const FlatCut &other) const {
+    return outer == other.outer && elements == other.elements && chunk == other.chunk;
+  }
+};
+FlatCut getFlatCut(llvm::ArrayRef<int64_t> shape, const AxisState &shard);
+
 /// Where the shard of a value of shape `from` lands when the same elements, in the
 /// same order, have shape `to`; nothing when it is no shard of one dimension.
 std::optional<AxisState> mapThroughView(llvm::ArrayRef<int64_t> from, const AxisState &state,
