@@ -169,6 +169,10 @@ void Fingerprints::visit(Operation *op) {
       });
     return;
   }
+  if (auto copy = dyn_cast<aten::CloneOp>(op)) {
+    hashes[copy] = of(copy.getSelf());
+    return;
+  }
   Words words = describe(op, op->getName().getStringRef());
   if (auto narrow = dyn_cast<aten::ToCopyOp>(op)) {
     Type from = narrow.getSelf().getType().getElementType();
