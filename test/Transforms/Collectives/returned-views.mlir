@@ -12,7 +12,8 @@ spmd.shard_unit @unit1 modules ["a"] mesh @mesh axes ["data"] fully_shard reshar
 // CHECK:         %[[G0:.*]] = spmd.wait {{.*}} -> tensor<256xf32>
 // CHECK:         %[[G1:.*]] = spmd.wait {{.*}} -> tensor<256xf32>
 // CHECK-NEXT:    %[[W:.*]] = spmd.unpack %[[G1]]
-// CHECK:         %[[REPEATED:.*]] = aten.view
+// CHECK:         %[[ROWS:.*]] = aten.expand
+// CHECK-NEXT:    %[[REPEATED:.*]] = aten.view %[[ROWS]]
 // CHECK-NEXT:    %[[COPY:.*]] = aten.clone %[[REPEATED]]
 // CHECK-NEXT:    spmd.release %[[G1]]
 // CHECK-NOT:     spmd.release

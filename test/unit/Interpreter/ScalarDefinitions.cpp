@@ -14,7 +14,7 @@ uint64_t u(int64_t value) { return static_cast<uint64_t>(value); }
 double larger(double a, double b) {
   if (std::isnan(a) || std::isnan(b))
     return NAN;
-  return a > b || (a == b && !std::signbit(a)) ? a : b;
+  return a >= b ? a : b; // of two zeros the first
 }
 double smaller(double a, double b) { return -larger(-a, -b); }
 
