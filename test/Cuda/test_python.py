@@ -45,6 +45,7 @@ def test_processes_with_their_rows(emulated) -> None:
 
 
 @pytest.mark.parametrize("view", ["global", "local"])
+@pytest.mark.sample(2)
 def test_row_numbers_that_the_step_computes(view: str) -> None:
     """Right ones train; a wrong one is the error of other targets when the step is over, no read outside a table, and on
     no rank a change of the state: the next step is what it would have been."""

@@ -103,6 +103,7 @@ def test_has_the_bits_of_the_emulation(expected, folder, ranks) -> None:
 
 
 @pytest.mark.parametrize("launcher", [(), ("torchrun", "--standalone", "--nproc-per-node=2", "--no-python")], ids=["threads", "torchrun"])
+@pytest.mark.sample(2)
 def test_llama_has_the_bits_of_the_emulation(expected, folder, llama, launcher) -> None:
     launcher = (str(pathlib.Path(sys.executable).parent / launcher[0]), *launcher[1:]) if launcher else ()
     check(expected, folder, llama, 2, settings=("leaks=1", "schedule=random:5"), launcher=launcher)
@@ -131,6 +132,7 @@ def test_bf16(expected, folder) -> None:
 
 
 @pytest.mark.parametrize("step", [TINY, BF16], ids=["f32", "bf16"])
+@pytest.mark.sample(2)
 def test_bias_gradients(expected, folder, step) -> None:
     """The library sums what the products of weights' gradients read; over ranks the sums are reduced as ever."""
     compiled = (f"--epilogues={'bias,residual,' if step == TINY else ''}bias_gradient",)
@@ -152,6 +154,7 @@ def test_gradients_of_gelu(expected, folder, epilogues, ranks) -> None:
 
 
 @pytest.mark.parametrize("left_out", ["gelu_tanh_backward", "bias_gradient"])
+@pytest.mark.sample(2)
 def test_a_library_without_an_epilogue(folder, left_out) -> None:
     """The error says which product it is, and how to do without."""
     is_gelu = left_out == "gelu_tanh_backward"
@@ -246,6 +249,7 @@ with spmd.load(sys.argv[1]) as trainer:
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.sample(2)
 def test_losses_are_read_behind_the_device(folder, tmp_path, ranks) -> None:
     """spmd-run issues steps whose losses it has not read, and prints and logs all of them in order; also those before a step
     that fails."""
