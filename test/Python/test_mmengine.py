@@ -143,6 +143,15 @@ def test_a_model_without_values_gets_those_of_a_checkpoint(tmp_path) -> None:
     assert ours[0] != first[0]
 
 
+def test_a_train_step_of_the_models_own_is_an_error(tmp_path) -> None:
+    class Own(Model):
+        def train_step(self, data, optim_wrapper):
+            return super().train_step(data, optim_wrapper)
+
+    with pytest.raises(TypeError, match=r"Own\.train_step does not run(.|\n)*test_mmengine(.|\n)*  cure: compute the losses"):
+        train(FSDPStrategy(work_dir=str(tmp_path)), SGD, model=Own())
+
+
 def test_errors(tmp_path) -> None:
     with pytest.raises(ValueError, match="state_dict_cfg is 'half'; allowed: 'full', 'local', or a dict"):
         FSDPStrategy(work_dir=str(tmp_path), state_dict_cfg="half")

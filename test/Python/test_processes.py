@@ -180,8 +180,10 @@ def test_batches_from_iterators(tmp_path):
 
 
 def test_equal_rows_are_told(tmp_path):
-    first, second = run_processes(tmp_path / "two", 2, ["warned"])
-    assert first["warned"][0].startswith("all 2 processes give the same rows of the first batch") and not second["warned"]
+    (told, refused, taken), (untold, *others) = (result["warned"] for result in run_processes(tmp_path / "two", 2, ["warned"]))
+    text = "all 2 processes give the same rows of the first batch"
+    assert told[0].startswith(text) and not untold
+    assert refused.startswith(f"ValueError: {text}") and taken == "nothing" and others == [refused, taken]
 
 
 def test_a_process_that_ends(tmp_path):

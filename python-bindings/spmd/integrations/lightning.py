@@ -31,7 +31,8 @@ class SpmdModule(LightningModule):
 
     Raises:
       TypeError: the class, the object or a callback of the Trainer has a hook that the compiled step would not run.
-      ValueError: configure_optimizers gives several optimizers or a ReduceLROnPlateau, or the Trainer runs several processes.
+      ValueError: configure_optimizers gives several optimizers or a ReduceLROnPlateau, the Trainer runs several processes,
+        or all processes train on the same rows.
     """
 
     spmd: dict[str, Any] = {}
@@ -63,6 +64,7 @@ class SpmdModule(LightningModule):
                              "spmd = dict(ranks=N)")
         if "_compiled" not in self.__dict__:
             self.__dict__["_compiled"] = compile(self._step, **self.spmd)
+            self.compiled.training_state.refuses_equal_rows = True
         optimizer = self.optimizers()
         is_last = self.trainer.is_last_batch or (batch_idx + 1) % self.accumulate_grad_batches == 0
         with _recorded(self):

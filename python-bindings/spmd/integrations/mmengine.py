@@ -12,10 +12,12 @@ import torch
 from mmengine._strategy import SingleDeviceStrategy
 from mmengine._strategy.utils import MetaTensorContext
 from mmengine.logging import HistoryBuffer
+from mmengine.model import BaseModel
 from mmengine.optim import OptimWrapper
 from mmengine.registry import FUNCTIONS, STRATEGIES
 
 from ..training.compiled import CompiledStep, compile
+from .users_lines import line_of
 
 _KINDS = {"full": "full", "local": "sharded", "FULL_STATE_DICT": "full", "LOCAL_STATE_DICT": "sharded",
           "SHARDED_STATE_DICT": "sharded"}
@@ -73,7 +75,13 @@ class FSDPStrategy(SingleDeviceStrategy):
             from ..torch_api.fsdp import apply_activation_checkpointing
             options = copy.deepcopy(self._checkpointing)
             apply_activation_checkpointing(model, check_fn=_function(options.pop("check_fn")), **options)
+        train_step = getattr(type(model), "train_step", BaseModel.train_step)
+        if train_step is not BaseModel.train_step:
+            raise TypeError(f"{type(model).__name__}.train_step does not run: the strategy has a compiled train_step\n"
+                            f"{line_of(train_step)}\n  cure: compute the losses in forward(mode=\"loss\"), and combine them in "
+                            "parse_losses")
         self.compiled = compile(self._step, **self._spmd)
+        self.compiled.training_state.refuses_equal_rows = True
         model.train_step = functools.partial(self._train_step, model)
         return model
 

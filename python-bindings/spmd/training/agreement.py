@@ -87,15 +87,24 @@ class StepAgreement:
             batch.append(to_torch(np.concatenate(arrays, dim), dtype))
         return call.with_batch(batch)
 
-    def warn_of_equal_rows(self, call: StepCall) -> None:
-        """Once: a sampler that gives every process the same rows trains on one of them."""
+    def check_equal_rows(self, call: StepCall, refuses: bool) -> None:
+        """Once: a sampler that gives every process the same rows trains on one of them. A Remark in rank 0; an error in all
+        processes if the caller `refuses` it.
+
+        Raises:
+          ValueError: all processes have the same rows.
+        """
         rows = [to_numpy(tensor)[0].tobytes() for position, tensor in enumerate(call.batch)
                 if self._gives_rows and call.batch_dim(position, self._batch_dims) is not None]
         digests = self.processes.gather(hashlib.sha256(b"".join(rows)).digest())
-        if rows and len(set(digests)) == 1 and self.processes.rank == 0:
-            remark(f"all {self.processes.world} processes give the same rows of the first batch, so that each row is trained "
-                   f"on {self.processes.world} times\n  cure: give each process rows of its own (DistributedSampler); or "
-                   "batch=\"global\", when every process has the whole batch")
+        if rows and len(set(digests)) == 1:
+            text = (f"all {self.processes.world} processes give the same rows of the first batch, so that each row is trained on "
+                    f"{self.processes.world} times\n  cure: give each process rows of its own (DistributedSampler); or "
+                    "batch=\"global\", when every process has the whole batch")
+            if refuses:
+                raise ValueError(text)
+            if self.processes.rank == 0:
+                remark(text)
 
     def compare(self, what: str, mine: Any) -> None:
         """Raises where a process has another value than rank 0."""

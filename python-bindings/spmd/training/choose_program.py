@@ -65,7 +65,7 @@ def agree(training: TrainingState, make_call: Callable[[], StepCall]) -> tuple[S
         choice = min(training.processes.gather_objects(need.choice(training.programs)))
     need.take(choice)
     if training.steps == 0:
-        agreement.warn_of_equal_rows(call)
+        agreement.check_equal_rows(call, training.refuses_equal_rows)
     return everyones, call, need
 
 

@@ -47,6 +47,7 @@ class TrainingState:
       checkpoints: those being written or loaded.
       lost_values: what a failure has left without values.
       unused_values: of iterators, what a call has taken and no step has used.
+      refuses_equal_rows: if all processes give the same rows of the first batch, that is an error, and not a remark.
       unequal_batches: the shapes of the batches of the processes, as text; "": all have the same.
     """
 
@@ -67,6 +68,7 @@ class TrainingState:
         self.lost_values = LostValues()
         self.unused_values: list[tuple[Any, list[Any]]] = []
         self.unequal_batches = ""
+        self.refuses_equal_rows = False
 
     @property
     def view(self) -> str:
