@@ -19,7 +19,7 @@ TOPICS = sorted(file.stem for file in FOLDER.glob("*.py") if file.stem != "__ini
 
 # The private attributes of PyTorch's objects and modules that spmd/torch_api uses, by their owners.
 ATTRIBUTES = {
-    "torch": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_ _dynamo _foreach_mul_ _foreach_norm "
+    "torch": "_amp_foreach_non_finite_check_and_unscale_ _amp_update_scale_ _check_with _dynamo _foreach_mul_ _foreach_norm "
              "_foreach_zero_",
     "torch._C": "_DisableTorchDispatch _autograd _current_autograd_node _current_graph_task_id "
                 "_dispatch_has_kernel_for_dispatch_key _distributed_c10d _len_torch_dispatch_stack _nn _parse_to "

@@ -92,8 +92,6 @@ _CURES = (
     ("has no form independent of ranks",
      "an op draws random numbers in an order of its own, which ranks could not share",
      "draw with rand, randn, bernoulli, randint or dropout, or draw outside the step and pass the tensor in"),
-    ("not 4 dims", "attention has a one-op form for three and four dims only",
-     "add the batch or head dim with unsqueeze"),
     (".numpy() is not supported", "a tensor is converted to numpy inside the step",
      "return the tensor from the step and convert what the call gives back"),
     ("__format__", "a tensor's value is formatted as text inside the step",

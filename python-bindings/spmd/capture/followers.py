@@ -20,12 +20,15 @@ from .observe.stacks import user_stack
 from .ops.complex_numbers import ComplexNumbers
 from .ops.custom_ops import KernelArguments
 from .ops.draws import Draws
+from .ops.embeddings import FrequencyScaling
 from .ops.replacements import MixedProducts, Replacements, rules
+from .ops.views import BitViews, SameShape
 from .values.chosen_rows import ChosenRows
 from .values.known_values import KnownValues
 from .values.python_numbers import PythonNumbers
 from .values.read_values import ReadValues
 from .values.segments import Segments
+from .values.step_checks import StepChecks
 from .values.value_guards import ValueGuards
 from .world.environment import Environment
 from .world.foreign import ForeignTensors
@@ -52,6 +55,7 @@ class Followers:
     assigned: DataAssignments
     chosen: ChosenRows
     segments: Segments
+    checks: StepChecks
 
 
 def follow(call: StepCall, environment: Environment, run: Run, fakes: FakeStep) -> Followers:
@@ -69,16 +73,18 @@ def follow(call: StepCall, environment: Environment, run: Run, fakes: FakeStep) 
         recorder.stamp(operator)  # what the operator's backward computes belongs to the line of the call
         iterations.note_operator(False)
 
+    checks = StepChecks(lambda: iterations.note_operator(False), lambda: user_stack()[0])
     fakes.refusals.where = lambda: user_stack()[0]
     fakes.refusals.tell = lambda expression: guards.tell(expression, user_stack()[0])
     return Followers(
         foreign, known, guards, recorder, draws, last, iterations, values,
         # Phases order the handlers; where two have one phase, this list does.
-        DispatchMode([draws, *run.scheduled.handlers(), OnTheCpu(), last, iterations, forms, fakes.refusals, MixedProducts(), foreign,
-                      KernelArguments(), values, Replacements(rules(known.knows, ComplexNumbers(fakes.real_of)), note_replaced), recorder]),
+        DispatchMode([draws, *run.scheduled.handlers(), OnTheCpu(), SameShape(), last, iterations, forms, fakes.refusals,
+                      MixedProducts(), BitViews(), foreign, KernelArguments(), values, checks, FrequencyScaling(),
+                      Replacements(rules(known.knows, ComplexNumbers(fakes.real_of)), note_replaced), recorder]),
         FunctionMode([PythonNumbers(iterations.is_computed), iterations]),
         DataAssignments(fakes.inputs, known), ChosenRows(known),
-        Segments(lambda size: guards.tell(size, ()), lambda: user_stack()[0]))
+        Segments(lambda size: guards.tell(size, ()), lambda: user_stack()[0]), checks)
 
 
 def _known_roots(fakes: FakeStep) -> dict[int, int | Place]:

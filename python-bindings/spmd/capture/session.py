@@ -132,6 +132,7 @@ class TraceSession:
         yield sync_batch_norms
         yield no_value_checks
         yield self.followers.segments.followed
+        yield self.followers.checks.followed
         yield self.followers.chosen.followed
         yield followed_module_casts
         yield lambda: meshes_outside(self.followers.known.value)
@@ -243,7 +244,9 @@ class TraceSession:
                          if writes_batch and version_of(tensor) != version])
         self.effects.expect(found.left)
         refuse_rows(found.kept(fakes.own_of))
-        found.checks = [*self.followers.segments.checks, *self.followers.chosen.checks(self.call.optimizers.unmoved_by_zeros)] if writes_batch else []
+        followers = self.followers
+        found.checks = [*followers.checks.checks, *followers.segments.checks,
+                        *followers.chosen.checks(self.call.optimizers.unmoved_by_zeros)] if writes_batch else []
         values = list(found.values(fakes.own_of))
         for value in values:
             self.followers.foreign.refuse("the step", id(value))

@@ -19,4 +19,5 @@ AMP_CHECK_AND_UNSCALE = ("torch", "_amp_foreach_non_finite_check_and_unscale_") 
 AMP_UPDATE_SCALE = ("torch", "_amp_update_scale_")  # the kernel of GradScaler.update()
 MAYBE_OPT_STEP = ("torch.amp:GradScaler", "_maybe_opt_step")  # optimizers.maybe_opt_step()
 DETECT_IS_CAUSAL_MASK = ("torch.nn.modules.transformer", "_detect_is_causal_mask")  # compares the values of a mask
+CHECK_WITH = ("torch", "_check_with")  # what torch._check() and its siblings call
 VALIDATE_ARGS = ("torch.distributions:Distribution", "_validate_args")  # whether distributions check values by default

@@ -1,11 +1,16 @@
 """A step for a GPU is traced on the CPU, and no device is recorded.
 
 Autocast for another device would not touch the CPU's fakes: the graph would silently stay in full precision. So entering such a
-region is an error, unless it was made with enabled=False in the step.
+region is an error, unless it was made with enabled=False. The capture sees how a step makes a region. A decorator was made
+before, and PyTorch disables all regions for CUDA where CUDA is missing: the source of the function tells.
 """
 from __future__ import annotations
 
+import ast
 import contextlib
+import inspect
+import sys
+import textwrap
 from typing import Any, Iterator
 
 import torch
@@ -36,9 +41,24 @@ def only_autocast_of_the_traced_device() -> Iterator[None]:
         (disabled.discard if enabled else disabled.add)(id(self))
 
     def enter(self):
-        if self.device != "cpu" and id(self) not in disabled:
+        is_off = id(self) in disabled or _is_disabled_decorator(sys._getframe(1).f_locals.get("func"))
+        if self.device != "cpu" and not is_off:
             raise NotImplementedError(f"autocast for {self.device!r} in a captured step")
         return original(self)
 
     with patches.replaced({patches.AUTOCAST_INIT: init, patches.AUTOCAST_ENTER: enter}):
         yield
+
+
+def _is_disabled_decorator(function: Any) -> bool:
+    """Whether the source of a decorated function says enabled=False of each autocast among its decorators."""
+    if not inspect.isfunction(function):
+        return False
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):
+        return False
+    decorators = getattr(tree.body[0], "decorator_list", [])
+    regions = [d for d in decorators if isinstance(d, ast.Call) and ast.unparse(d.func).split(".")[-1] == "autocast"]
+    return bool(regions) and all(any(word.arg == "enabled" and isinstance(word.value, ast.Constant) and word.value.value is False
+                                     for word in region.keywords) for region in regions)

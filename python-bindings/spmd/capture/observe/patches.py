@@ -259,6 +259,7 @@ COV = Kernels(("cov",), _AUTOGRAD_KEYS, "torch.cov reads values only to warn.")
 TORCH_ANY = Patch("torch", "any", "gaussian_nll_loss reads values only to reject a negative variance.")
 CAUSAL_MASK = Patch(*private.DETECT_IS_CAUSAL_MASK,
                     "nn.TransformerEncoder reads a mask only to replace it by an equal one.")
+CHECK_WITH = Patch(*private.CHECK_WITH, "A condition that is known only in the step is a result of the step.")
 VALIDATE_ARGS = Patch(*private.VALIDATE_ARGS,
                       "torch.distributions reads values only to reject them.")
 

@@ -8,7 +8,7 @@ aten.native_dropout (which draws.py then writes as arithmetic on a mask), attent
   spmd::sdpa_backward(grad_out, query, key, value, attn_mask?, out, logsumexp, ...) -> (grad_query, grad_key,
       grad_value, grad_mask or None)
 
-(with dropout_p above 0 it is products, a softmax and a dropout instead), and RMS norm as spmd::rms_norm and its
+(with dropout_p above 0, and in f64, it is products, a softmax and a dropout instead), and RMS norm as spmd::rms_norm and its
 backward, with the schemas of aten::_fused_rms_norm, which is for GPUs only. Products of groups of rows are in
 grouped_products.py, and what is no operator at all but arithmetic in spelled_out.py.
 
@@ -108,9 +108,9 @@ class Attention(torch.autograd.Function):
         return (*grads, None, None, None, None)
 
 
-def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale):
-    """Spelled out, because which weights are dropped is drawn per weight, as for any dropout. A query that sees nothing
-    gets zeros, as from scaled_dot_product_attention."""
+def _spelled_out_attention(query, key, value, attn_mask, dropout_p, is_causal, scale):
+    """As products: which weights are dropped is drawn per weight, as for any dropout, and the one operator has no f64. A query
+    that sees nothing gets zeros, as from scaled_dot_product_attention."""
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (t[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2) for t in (key, value))
@@ -125,7 +125,8 @@ def _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, 
         hidden = ~attn_mask
         scores = scores.masked_fill(hidden, torch.finfo(scores.dtype).min)
     elif attn_mask is not None:
-        scores = scores + attn_mask
+        hidden = attn_mask == float("-inf")
+        scores = scores + attn_mask.masked_fill(hidden, torch.finfo(scores.dtype).min / 2)
     weights = scores.softmax(-1)
     if hidden is not None:
         weights = weights.masked_fill(hidden, 0.0)
@@ -143,16 +144,21 @@ def _broadcast(query, key, value, enable_gqa):
 
 
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    options = dropout_p, is_causal, scale, enable_gqa
+    if query.dim() == 2:  # [sequence, head dim]
+        return _attention(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), attn_mask, *options).squeeze(0)
     if query.dim() == 3:  # [batch, sequence, head dim]: one head
         mask = attn_mask.unsqueeze(1) if attn_mask is not None and attn_mask.dim() == 3 else attn_mask
-        out = _attention(query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), mask, dropout_p, is_causal, scale)
-        return out.squeeze(1)
-    if query.dim() != 4:
-        raise NotImplementedError(f"attention over {query.dim()} dims, not 4 dims ([batch, heads, sequence, head dim]) "
-                                  "or 3 (without heads)")
+        return _attention(query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), mask, *options).squeeze(1)
+    if query.dim() > 4:  # [..., heads, sequence, head dim]: the first dims are one batch
+        batch = torch.broadcast_shapes(*(t.shape[:-3] for t in (query, key, value)))
+        flat = [t.expand(*batch, *t.shape[-3:]).flatten(0, -4) for t in (query, key, value)]
+        mask = attn_mask if attn_mask is None or attn_mask.dim() < 4 else \
+            attn_mask.expand(*batch, *attn_mask.shape[-3:]).flatten(0, -4)
+        return _attention(*flat, mask, *options).unflatten(0, batch)
     query, key, value, enable_gqa = _broadcast(query, key, value, enable_gqa)
-    if dropout_p:
-        return _attention_with_dropout(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    if dropout_p or query.dtype == torch.float64:
+        return _spelled_out_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
 
 

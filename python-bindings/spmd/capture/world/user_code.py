@@ -1,8 +1,10 @@
 """Which code is the user's: defined neither in PyTorch nor in an installed library, Python's own included."""
 from __future__ import annotations
 
+import csv
 import dis
 import functools
+import glob
 import inspect
 import os
 import sys
@@ -17,7 +19,26 @@ _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 
 def is_users_file(path: str) -> bool:
     """Defined neither in PyTorch nor in an installed library, Python's own included."""
-    return is_user_file(path) and "site-packages" not in path and not path.startswith(_STDLIB)
+    return is_user_file(path) and "site-packages" not in path and not path.startswith(_STDLIB) and not _is_installed(path)
+
+
+@functools.lru_cache(maxsize=None)
+def _is_installed(path: str) -> bool:
+    """Whether pip has put the file where it is: `pip install --target` makes folders of libraries with other names."""
+    folder = os.path.dirname(path)
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        folder = os.path.dirname(folder)
+    return os.path.isabs(path) and os.path.relpath(path, folder) in _installed_files(folder)
+
+
+@functools.lru_cache(maxsize=None)
+def _installed_files(folder: str) -> frozenset[str]:
+    """The files that pip's records in a folder list."""
+    found: list[str] = []
+    for record in glob.glob(os.path.join(glob.escape(folder), "*.dist-info", "RECORD")):
+        with open(record, newline="", encoding="utf-8") as file:
+            found += (os.path.normpath(row[0]) for row in csv.reader(file) if row)
+    return frozenset(found)
 
 
 def is_library_file(path: str) -> bool:
