@@ -1,7 +1,8 @@
-"""Forms of a step that were refused without need: attention of other dims and types, gradients that expand to their own shape, checks
-of values, embeddings, and regions of autocast for another device that are off.
+"""Forms of a step that were refused without need: attention of other dims and types, gradients that expand to their own
+shape, checks of values, embeddings, and regions of autocast for another device that are off.
 
-Each form is crossed with precision, ranks, two microbatches and activation checkpointing. Losses of three steps are eager's.
+Each form is crossed with precision, ranks, two microbatches and activation checkpointing. Losses of three steps are
+eager's.
 """
 from __future__ import annotations
 
@@ -30,11 +31,10 @@ class Attention(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         query, key, value = self.project(x)[..., None].chunk(3, 1)
         given = [self._shaped(t) for t in (query, key, value)]
-        options = {name: option.to(x.dtype) if isinstance(option, torch.Tensor) and option.is_floating_point() else option
-                   for name, option in self.options.items()}
+        options = {name: t.to(x.dtype) if isinstance(t, torch.Tensor) and t.is_floating_point() else t
+                   for name, t in self.options.items()}
         found = F.scaled_dot_product_attention(*given, **options)
         return found.reshape(len(x) if len(self.shape) > 2 else 1, -1)[:, :CLASSES].expand(len(x), CLASSES)
-
 
     def _shaped(self, t: torch.Tensor) -> torch.Tensor:
         """[rows, 8, 1] in the shape, with other values at each place."""

@@ -54,8 +54,20 @@ def test_a_check_that_fails(name: str, view: str) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     step(model, optimizer, x)
     x[5] = float("inf")
-    with pytest.raises(RuntimeError, match=rf"^step 1: a check of the step fails{text}\n(?s:.*)check\(out\)(?s:.*)\n  cure: "):
+    expected = rf"^step 1: a check of the step fails{text}\n(?s:.*)check\(out\)(?s:.*)\n  cure: "
+    with pytest.raises(RuntimeError, match=expected):
         step(model, optimizer, x)
+
+
+def test_attention_to_keys_of_more_dims() -> None:
+    """Dims are added in front of the query, and the result has those of the keys."""
+    def step(model, x):
+        out = model(x)
+        return F.scaled_dot_product_attention(out[:4], out[4:].view(3, 5, 8), 2 * out[4:].view(3, 5, 8))
+
+    torch.manual_seed(0)
+    model, x = nn.Linear(6, 8), torch.randn(19, 6)
+    torch.testing.assert_close(spmd.compile(step, ranks=1)(model, x), step(model, x))
 
 
 class On(nn.Module):
@@ -82,7 +94,8 @@ def test_caches_of_libraries_elsewhere(tmp_path, monkeypatch) -> None:
     """What pip has put into a folder is a library, and what lies beside is the user's."""
     for package in ("cachelib_of_pip", "cachelib_of_user"):
         (tmp_path / package).mkdir()
-        (tmp_path / package / "__init__.py").write_text("SEEN = {}\ndef f(x):\n    SEEN[tuple(x.shape)] = len(SEEN)\n    return x * 2\n")
+        (tmp_path / package / "__init__.py").write_text(
+            "SEEN = {}\ndef f(x):\n    SEEN[tuple(x.shape)] = len(SEEN)\n    return x * 2\n")
     (tmp_path / "cachelib_of_pip-1.0.dist-info").mkdir()
     (tmp_path / "cachelib_of_pip-1.0.dist-info" / "RECORD").write_text("cachelib_of_pip/__init__.py,sha256=x,1\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -96,5 +109,6 @@ def test_bits_of_floats_are_refused() -> None:
     def step(model, x):
         return (model(x).view(torch.int32) & -65536).view(torch.float32).sum()
 
-    with pytest.raises(spmd.CaptureError, match=r"view\(torch.int32\) of a tensor of torch.float32 (?s:.*)test_kind_forms.py(?s:.*)cure: "):
+    expected = r"view\(torch.int32\) of a tensor of torch.float32 (?s:.*)test_kind_forms.py(?s:.*)cure: "
+    with pytest.raises(spmd.CaptureError, match=expected):
         spmd.capture(step, nn.Linear(5, 3), torch.ones(4, 5))

@@ -60,5 +60,5 @@ def _is_disabled_decorator(function: Any) -> bool:
         return False
     decorators = getattr(tree.body[0], "decorator_list", [])
     regions = [d for d in decorators if isinstance(d, ast.Call) and ast.unparse(d.func).split(".")[-1] == "autocast"]
-    return bool(regions) and all(any(word.arg == "enabled" and isinstance(word.value, ast.Constant) and word.value.value is False
-                                     for word in region.keywords) for region in regions)
+    return bool(regions) and all(any(word.arg == "enabled" and ast.unparse(word.value) == "False" for word in region.keywords)
+                                 for region in regions)

@@ -109,8 +109,8 @@ class Attention(torch.autograd.Function):
 
 
 def _spelled_out_attention(query, key, value, attn_mask, dropout_p, is_causal, scale):
-    """As products: which weights are dropped is drawn per weight, as for any dropout, and the one operator has no f64. A query
-    that sees nothing gets zeros, as from scaled_dot_product_attention."""
+    """As products: which weights are dropped is drawn per weight, as for any dropout, and the one operator has no f64.
+    A query that sees nothing gets zeros, as from scaled_dot_product_attention."""
     groups = query.shape[1] // key.shape[1]
     if groups > 1:
         key, value = (t[:, :, None].expand(-1, -1, groups, -1, -1).flatten(1, 2) for t in (key, value))
@@ -145,6 +145,9 @@ def _broadcast(query, key, value, enable_gqa):
 
 def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     options = dropout_p, is_causal, scale, enable_gqa
+    if not query.dim() == key.dim() == value.dim():  # dims are added in front, as products do
+        dims = max(t.dim() for t in (query, key, value))
+        query, key, value = (t[(None,) * (dims - t.dim())] for t in (query, key, value))
     if query.dim() == 2:  # [sequence, head dim]
         return _attention(query.unsqueeze(0), key.unsqueeze(0), value.unsqueeze(0), attn_mask, *options).squeeze(0)
     if query.dim() == 3:  # [batch, sequence, head dim]: one head

@@ -31,6 +31,8 @@ class BitViews(Handler):
         found, wanted = call.args[0].dtype, call.args[1]
         if found == wanted or found.is_complex or wanted.is_complex:
             return NotImplemented
-        raise error_at(call.stack, f"view({wanted}) of a tensor of {found} reads its bits, which is not supported in a step",
-                       "for stochastic rounding keep parameters in f32 and compute in bf16, precision=\"param=bf16\"; or write the "
-                       "arithmetic as an operator of its own, spmd.register_kernel")
+        raise error_at(call.stack,
+                       f"view({wanted}) of a tensor of {found} reads its bits, which is not supported in a step",
+                       "for stochastic rounding keep parameters in f32 and compute in bf16, "
+                       "precision=\"param=bf16\"; or write the arithmetic as an operator of its own, "
+                       "spmd.register_kernel")

@@ -1,8 +1,9 @@
-"""Checks of values that raise in eager PyTorch: torch._assert_async, and torch._check and its siblings where the condition is a
-value that is not known before the step runs.
+"""Checks of values that raise in eager PyTorch: torch._assert_async, and torch._check and its siblings where the
+condition is a value that is not known before the step runs.
 
-A graph has no errors. The condition becomes a result of the step, and the call raises when the step is over, with parameters and
-optimizer state after its update. A condition that the batch decides is known before (value_guards.py), and never comes here.
+A graph has no errors. The condition becomes a result of the step, and the call raises when the step is over, with
+parameters and optimizer state after its update. A condition that the batch decides is known before
+(value_guards.py), and never comes here.
 """
 from __future__ import annotations
 
@@ -67,8 +68,9 @@ class StepChecks(Handler):
         self._note_check()
         # As f32, whose mean over ranks tells of a failure on any rank.
         is_wrong = (condition.detach() == 0).any().to(torch.float32)
-        self.checks.append(Check(is_wrong, f"a check of the step fails{': ' * bool(text)}{text}\n{where(stack)}\n  cure: look at the "
-                                           "batch; parameters and optimizer state are those after the update of this step"))
+        self.checks.append(Check(is_wrong, f"a check of the step fails{': ' * bool(text)}{text}\n{where(stack)}\n"
+                                           "  cure: look at the batch; parameters and optimizer state are those after the "
+                                           "update of this step"))
 
     def _tensor_of(self, cond: torch.SymBool) -> torch.Tensor:
         """The condition, computed with what .item() was called on."""
