@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import types
 
 import pytest
 import torch
@@ -34,7 +35,7 @@ def trainer(kind: type[Trainer], folder, dropout: float = 0.0, spmd: dict | None
     options = {"per_device_train_batch_size": 8, "learning_rate": 1e-2, "num_train_epochs": 2, "logging_steps": 1,
                "lr_scheduler_type": "cosine", "warmup_steps": 2, "weight_decay": 0.1, "save_strategy": "no", **options}
     arguments = TrainingArguments(output_dir=str(folder), report_to=[], use_cpu=True, disable_tqdm=True, **options)
-    own = {} if kind is Trainer else {"spmd": spmd or {"ranks": 2, "policy": "class:GPT2Block"}}
+    own = {} if not issubclass(kind, SpmdTrainer) else {"spmd": spmd or {"ranks": 2, "policy": "class:GPT2Block"}}
     return kind(model, arguments, train_dataset=rows(48), eval_dataset=rows(8), **own)
 
 
@@ -99,6 +100,84 @@ def test_overrides_and_callbacks_are_obeyed(tmp_path) -> None:
         losses.append([entry["loss"] for entry in logged(one) if "loss" in entry])
         assert one.optimizer.param_groups[0]["weight_decay"] == pytest.approx(0.1 / 8)
     assert all(b > a + 1e-4 for a, b in zip(*losses))
+
+
+def calls_backward(self, model, inputs, num_items_in_batch=None):
+    loss = self.compute_loss(model, self._prepare_inputs(inputs))
+    self.accelerator.backward(loss)
+    return loss.detach()
+
+
+def nothing(self, *args, **kwargs):
+    pass
+
+
+@pytest.mark.parametrize("name, method", [("_clip_grad_norm", nothing), ("_get_grad_norm", nothing),
+                                          ("training_step", calls_backward)], ids=["clip", "norm", "backward"])
+def test_methods_that_need_the_gradients_are_errors(name: str, method, tmp_path) -> None:
+    """Of a class, of an object, and of a class that stands after SpmdTrainer, whose training_step would be compiled."""
+    behind = [] if name == "training_step" else [type("Own", (SpmdTrainer, type("Behind", (Trainer,), {name: method})), {})]
+    for own in (type("Own", (SpmdTrainer,), {name: method}), SpmdTrainer, *behind):
+        with pytest.raises(TypeError, match=rf"{own.__name__}(\.{name} does not see gradients| calls backward\(\) outside)"
+                                            r"(.|\n)*test_trainer(.|\n)*  cure: "):
+            one = trainer(own, tmp_path, max_steps=1)
+            if own is SpmdTrainer:
+                setattr(one, name, types.MethodType(method, one))
+            one.train()
+
+
+@pytest.mark.parametrize("name", ["on_pre_optimizer_step", "on_optimizer_step"])
+def test_callbacks_that_need_the_gradients_are_errors(name: str, tmp_path) -> None:
+    one = trainer(SpmdTrainer, tmp_path)
+    one.add_callback(type("Own", (TrainerCallback,), {name: nothing}))
+    with pytest.raises(TypeError, match=rf"Own\.{name} would see no gradients(.|\n)*test_trainer(.|\n)*  cure: on_step_"):
+        one.train()
+
+
+class Sees(TrainerCallback):
+    """Gradients between the batches of an update."""
+
+    def __init__(self):
+        self.seen: list[float] = []
+
+    def on_substep_end(self, args, state, control, model=None, **unused):
+        self.seen += [float(param.grad.norm()) for param in model.parameters()]
+
+
+class Overrides:
+    """Methods that run in the compiled step or beside it."""
+
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        return 2 * super().training_step(model, inputs, num_items_in_batch)
+
+    def _prepare_inputs(self, inputs):
+        inputs = super()._prepare_inputs(inputs)
+        return {**inputs, "input_ids": (inputs["input_ids"] + 1) % 50}
+
+    def compute_loss_context_manager(self):
+        stack = super().compute_loss_context_manager()
+        stack.enter_context(torch.autocast("cpu", enabled=False))
+        return stack
+
+    def get_batch_samples(self, *args, **kwargs):
+        samples, count = super().get_batch_samples(*args, **kwargs)
+        return samples, count * 2
+
+    def create_optimizer(self, model=None):
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=self.args.learning_rate)
+        return self.optimizer
+
+
+def test_all_other_overrides_are_obeyed(tmp_path) -> None:
+    found = []
+    for bases in ((Overrides, Trainer), (Overrides, SpmdTrainer)):
+        one = trainer(type("Own", bases, {}), tmp_path, max_steps=3, gradient_accumulation_steps=2)
+        one.add_callback(sees := Sees())
+        one.train()
+        found.append((one, sees.seen))
+    (theirs, expected), (ours, seen) = found
+    check(ours, theirs)
+    assert seen == pytest.approx(expected, rel=1e-4, abs=1e-6)
 
 
 def test_dropout_draws_masks_of_its_own_in_each_step(tmp_path) -> None:

@@ -8,10 +8,16 @@ import torch
 
 class SteppedOptimizer(torch.optim.Optimizer):
     """The param groups, state and state dicts of an optimizer; step() and zero_grad() change nothing, for the compiled
-    step has done both. A learning-rate scheduler on it moves the optimizer's own groups."""
+    step has done both. A learning-rate scheduler on it moves the optimizer's own groups.
 
-    def __init__(self, optimizer: torch.optim.Optimizer):
+    Args:
+      optimizer: the optimizer that the compiled step steps.
+      check: called by each step(); raises if the compiled step has not used all gradients.
+    """
+
+    def __init__(self, optimizer: torch.optim.Optimizer, check: Callable[[], None] | None = None):
         self.optimizer = optimizer
+        self._check = check
 
     param_groups = property(lambda self: self.optimizer.param_groups)
     state = property(lambda self: self.optimizer.state)
@@ -27,6 +33,8 @@ class SteppedOptimizer(torch.optim.Optimizer):
         self.optimizer.load_state_dict(state_dict)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        if self._check is not None:
+            self._check()
         return None if closure is None else closure()
 
     def zero_grad(self, set_to_none: bool = True) -> None:

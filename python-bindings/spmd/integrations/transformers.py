@@ -1,13 +1,16 @@
 """Hugging Face's Trainer with a compiled step: docs/integrations.md."""
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+import sys
+from typing import Any, Iterator
 
 import torch
 from transformers import Trainer
 
 from ..training.compiled import CompiledStep, compile
 from .optimizers import SteppedOptimizer
+from .transformers_hooks import check_callbacks, check_gradients, check_methods
 
 _PARTS = ("training_step", "create_optimizer", "_clip_grad_norm", "_get_grad_norm")
 
@@ -26,6 +29,7 @@ class SpmdTrainer(Trainer):
       Others as for transformers.Trainer.
 
     Raises:
+      TypeError: the class, the object or a callback has a method that would need the gradients of the compiled step.
       ValueError: the arguments ask for what a compiled step has in another way (processes, FSDP, DeepSpeed, f16).
     """
 
@@ -34,21 +38,25 @@ class SpmdTrainer(Trainer):
             raise ImportError(f"this version of transformers has no Trainer.{missing[0]}; SpmdTrainer is for 5.23")
         super().__init__(*args, **kwargs)
         _check(self)
+        self._check_hooks()
         self.compiled: CompiledStep = compile(self._step, **(spmd or {}))
-        self._norm: torch.Tensor | None = None
+        self._norm: torch.Tensor | None = torch.zeros(())  # that of an update without a step
 
     def create_optimizer(self, model: torch.nn.Module | None = None) -> torch.optim.Optimizer:
         if not isinstance(self.optimizer, SteppedOptimizer):
-            self.optimizer = SteppedOptimizer(super().create_optimizer(model))
+            self.optimizer = SteppedOptimizer(super().create_optimizer(model), self._check_update)
         return self.optimizer
 
     def training_step(self, model: torch.nn.Module, inputs: dict[str, Any],
                       num_items_in_batch: torch.Tensor | int | None = None) -> torch.Tensor:
         if isinstance(num_items_in_batch, int):
             num_items_in_batch = torch.tensor(num_items_in_batch)
+        self._check_hooks()
         model.train()
-        loss, self._norm = self.compiled(model, _own(self.optimizer), self._prepare_inputs(inputs), num_items_in_batch,
-                                         self.accelerator.sync_gradients)
+        inputs = self._prepare_inputs(inputs)
+        with _prepared(self):
+            loss, self._norm = self.compiled(model, _own(self.optimizer), inputs, num_items_in_batch,
+                                             self.accelerator.sync_gradients)
         return loss
 
     def _step(self, model: torch.nn.Module, optimizer: torch.optim.Optimizer, inputs: dict[str, Any],
@@ -61,11 +69,37 @@ class SpmdTrainer(Trainer):
             optimizer.zero_grad()
         return loss, norm
 
+    def _check_hooks(self) -> None:
+        check_methods(self, SpmdTrainer, super())
+        check_callbacks(self.callback_handler.callbacks)
+
+    def _check_update(self) -> None:
+        check_gradients(self, _own(self.optimizer))
+        self._norm = torch.zeros(())
+
     def _clip_grad_norm(self, model: torch.nn.Module) -> torch.Tensor | None:
         return self._norm
 
     def _get_grad_norm(self, model: torch.nn.Module, grad_norm: Any = None) -> Any:
         return self._norm
+
+
+@contextlib.contextmanager
+def _prepared(trainer: SpmdTrainer) -> Iterator[None]:
+    """The Trainer's training_step, which is compiled, does not prepare the inputs a second time."""
+    own, prepare = trainer.__dict__.get("_prepare_inputs"), trainer._prepare_inputs
+
+    def prepare_others(inputs: dict[str, Any]) -> dict[str, Any]:
+        is_prepared = sys._getframe(1).f_code.co_name == "training_step"
+        return inputs if is_prepared else prepare(inputs)
+
+    trainer.__dict__["_prepare_inputs"] = prepare_others
+    try:
+        yield
+    finally:
+        del trainer.__dict__["_prepare_inputs"]
+        if own is not None:
+            trainer.__dict__["_prepare_inputs"] = own
 
 
 def _own(optimizer: Any) -> torch.optim.Optimizer:
