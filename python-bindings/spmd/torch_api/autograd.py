@@ -35,7 +35,8 @@ def accumulation_hooks_of(parameter: torch.Tensor) -> tuple[Any, list[dict[int, 
     PyTorch makes another node, without hooks, if nothing holds the old one."""
     if not parameter.is_leaf or parameter.is_inference():
         return None, []
-    node = get_gradient_edge(parameter).node
+    with torch.inference_mode(False), torch.enable_grad():  # else it has no node
+        node = get_gradient_edge(parameter).node
     return node, [hooks_table(node.register_hook), hooks_table(node.register_prehook)]
 
 
