@@ -14,9 +14,10 @@ def untrained_states(live: LiveState) -> dict[str, torch.Tensor]:
     """The tensors by their keys in a checkpoint."""
     names = {id(parameter): name for name, parameter in reversed(live.named.items())}
     known = {key_of(slot.info) for slot in live.states}
-    found = {f"optimizer/{kind}/{names[id(parameter)]}": value.detach() for parameter, state in live.optimizers.states
+    found = {f"optimizer/{kind}/{names[id(parameter)]}": value for parameter, state in live.optimizers.states
              for kind, value in state.items() if isinstance(value, torch.Tensor) and id(parameter) in names}
-    return {key: value for key, value in found.items() if key not in known}
+    # What the ranks have is not touched: it would be read from them, by all processes together.
+    return {key: value.detach() for key, value in found.items() if key not in known}
 
 
 def is_elsewhere(live: LiveState, source: Checkpoint) -> bool:
