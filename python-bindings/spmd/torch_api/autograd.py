@@ -7,6 +7,8 @@ from typing import Any, Callable
 import torch
 from torch.autograd.graph import get_gradient_edge
 
+from .tracing import DisableTorchFunctionSubclass
+
 # The running node of backward(), else None, and the number of the running backward(), else -1. There are no public
 # queries.
 current_autograd_node = torch._C._current_autograd_node
@@ -35,7 +37,8 @@ def accumulation_hooks_of(parameter: torch.Tensor) -> tuple[Any, list[dict[int, 
     PyTorch makes another node, without hooks, if nothing holds the old one."""
     if not parameter.is_leaf or parameter.is_inference():
         return None, []
-    with torch.inference_mode(False), torch.enable_grad():  # else it has no node
+    # Without gradients it has no node; and a parameter that the ranks have is not read from them.
+    with torch.inference_mode(False), torch.enable_grad(), DisableTorchFunctionSubclass():
         node = get_gradient_edge(parameter).node
     return node, [hooks_table(node.register_hook), hooks_table(node.register_prehook)]
 
