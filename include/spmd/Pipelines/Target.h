@@ -18,7 +18,8 @@ struct PipelineOptions;
 struct CodeOptions {
   /// CPUs to generate kernels for; empty for all. Of targets host and emulate.
   std::vector<std::string> cpus;
-  /// CPUs where none are chosen (SPMD_CPU), whatever the target; empty for all.
+  /// What SPMD_CPU names: the CPUs to generate kernels for when `cpus` is empty. Empty means all. Targets without kernels
+  /// for CPUs ignore it.
   std::vector<std::string> usualCpus;
   /// Of target cuda.
   kernel::CudaOptions cuda;

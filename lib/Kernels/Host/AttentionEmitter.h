@@ -137,8 +137,8 @@ protected:
   /// `value` for those of 16 keys from `key` that the row sees, else `blank`.
   mlir::Value blankUnseen(mlir::Value value, mlir::Value key, const Row &row, double blank);
   /// [Note: scores in powers of two]
-  /// Probabilities are powers of two, and the scale takes log2(e) in: exp2 costs less than exp. A mask that is computed sees the score as it is, and its result is
-  /// multiplied.
+  /// Probabilities are powers of two, and the scale includes log2(e): exp2 costs less than exp. A mask that is computed
+  /// sees the score as it is, and its result is multiplied.
   mlir::Value scaleScores(mlir::Value raw, mlir::Value firstKey, mlir::Value key);
   /// What turns a score of `scaleScores` into a power of two.
   double getExponentScale() const { return mask.isComputed() ? M_LOG2E : scale * M_LOG2E; }

@@ -19,15 +19,16 @@ private:
   void emitMerge(Value row, Value query, Value firstKey, int64_t width);
 
   AttentionOp op;
-  /// Per row of the query block: weights of the merge, the extreme score and the sum of the powers of two, 16 lanes to reduce.
+  /// Per row of the query block: weights of the merge, the extreme score, the sum of the powers of two, and 16 lanes to
+  /// reduce.
   Panel oldWeight, newWeight, rowExtreme, rowSum, rowLanes;
   Panel lse;
 };
 
 } // namespace
 
-/// Softmax of the rows over one key block, in place and not normalized; their extremes and sums. The order of a sum is 16
-/// lanes in order of keys, then halves.
+/// Softmax of the rows over one key block, in place and not normalized; their extremes and sums. The order of a sum is
+/// 16 lanes in order of keys, then halves.
 void ForwardEmitter::emitSoftmax(const Panel &scores, Value rows, Value firstKey, Value keys,
                                  llvm::function_ref<Row(Value)> begin) {
   // The largest exponent belongs to the largest score, or to the least where the scale is negative.

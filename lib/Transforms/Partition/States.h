@@ -41,8 +41,8 @@ int64_t getBytes(mlir::RankedTensorType type);
 /// True when some rank's chunk has padded rows.
 bool hasPadding(llvm::ArrayRef<int64_t> global, const AxisState &state, int64_t ranks);
 
-/// A shard as memory has it: `outer` times `elements`, of which each rank has `chunk`. Two states of a value that differ in
-/// dimensions of size 1 are one cut.
+/// Where a shard lies in memory: `outer` runs of `elements`, and of each run a rank has `chunk` elements. Two states that
+/// differ only in dimensions of size 1 have equal cuts.
 struct FlatCut {
   int64_t outer, elements, chunk;
   bool operator==(const FlatCut &other) const {

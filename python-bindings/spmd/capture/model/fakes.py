@@ -275,7 +275,8 @@ class FakeStep:
         if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]) \
                 or made_capturable and not is_of_torch(optimizer):
             with stepping_masters(Optimizers((optimizer,)), self._masters):
-                begins = materialize(optimizer, self.mode, self._masters, made_capturable)  # of a parameter that did not train so far, too
+                # Also for parameters that begin to train now, beside others that have state.
+                begins = materialize(optimizer, self.mode, self._masters, made_capturable)
             initial = begins.values
             if begins.differs:  # a program of the first step writes all; where some state exists, none can
                 initial = {number: value if number in begins.masters else None if known else 0.0 for number, value in initial.items()}
@@ -461,7 +462,7 @@ class FakeStep:
                                    "  cure: update it in place")
 
     def _check_begun(self, used: set[int]) -> None:
-        """State of a parameter that has none yet, beside state that exists: it can begin as a constant only."""
+        """Raises for state that begins as something else than a constant while other state of the step exists already."""
         exists = any(i.kind == "state" and i.state != "grad" and i.real is not None and id(i.fake) in used for i in self.inputs)
         for i in self.inputs:
             if i.kind != "state" or i.state in ("grad", MASTER) or i.real is not None or id(i.fake) not in used:

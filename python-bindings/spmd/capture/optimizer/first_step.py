@@ -58,7 +58,7 @@ def is_of_torch(optimizer: torch.optim.Optimizer) -> bool:
 
 def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode, masters: Collection[int] = (),
                 made_capturable: Sequence[dict[str, Any]] = ()) -> Beginning:
-    """Creates the state of an optimizer that has taken no step, by one step() on fakes; nothing is computed. `masters`:
+    """Creates the state of an optimizer that has taken no step: step() runs on fakes, so no value is computed. `masters`:
     the ids of parameters that have a master (masters.py). `made_capturable`: param groups whose `capturable` the
     optimizer may reject."""
     optimizer.state = defaultdict(dict)
@@ -348,7 +348,7 @@ class _Numbers:
                 for name in after if is_plain(after[name]) and not are_alike(before.get(name, MISSING), after[name])]
 
     def differ(self, later: _Numbers) -> bool:
-        """Whether a number is another one later, or has come in an entry of the state that was there."""
+        """Whether `later` has another value for a number, or a number more in a state entry that both have."""
         before, after = (numbers_of({"state": {str(i): s for i, s in enumerate(n.state.values())}, "groups": n.groups,
                                      "attributes": n.attributes}, ["state"]) for n in (self, later))
         return any(watched in after and after[watched] != number for watched, number in before.items()) \

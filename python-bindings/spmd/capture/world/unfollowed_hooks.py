@@ -118,8 +118,8 @@ def _held_by(hook: Any) -> Iterator[Any]:
 
 def _lines_of(hook: Any) -> tuple[Frame, ...]:
     """Where the user defines a hook, or the function that a library's hook holds."""
-    todo, seen = [hook], set()
-    for one in todo:  # grows
+    reached, seen = [hook], set()
+    for one in reached:  # the loop appends to it
         if id(one) in seen:
             continue
         seen.add(id(one))
@@ -127,7 +127,7 @@ def _lines_of(hook: Any) -> tuple[Frame, ...]:
         code = getattr(getattr(one, "__func__", one), "__code__", getattr(call, "__code__", None))
         if isinstance(code, types.CodeType) and is_users_file(code.co_filename):
             return (Frame(code.co_filename, code.co_firstlineno, code.co_name),)
-        todo += (value for value in _held_by(one) if callable(value) and not isinstance(value, torch.Tensor))
+        reached += (value for value in _held_by(one) if callable(value) and not isinstance(value, torch.Tensor))
     return ()
 
 
