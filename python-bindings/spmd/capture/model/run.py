@@ -13,7 +13,8 @@ class Run:
     Parameters are given by their names. `gradients`: their gradients outlive calls, and are state of the step; `copied`: the step
     computes, uses and clears their gradients, which are kept all the same; `keeps_gradients`: also gradients that the step clears
     or computes anew stay state. `accumulates`: the step leaves gradients to later calls, or adds to those of earlier ones.
-    `is_first`: optimizers make their state, as in eager's first call; `states`: that of which later calls go on, by parameter and name. `scheduled`: options of param groups that are inputs.
+    `is_first`: optimizers make their state, as in eager's first call; `states`: the states that later calls go on with, by
+    parameter and name. `scheduled`: options of param groups that are inputs.
     """
 
     gradients: tuple[str, ...] = ()

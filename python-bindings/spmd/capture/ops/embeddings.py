@@ -19,8 +19,9 @@ class FrequencyScaling(Handler):
         if not scales:
             return NotImplemented
         with call.traced():
-            ones = torch.ones(numbers.numel(), dtype=torch.float32)
-            counts = torch.zeros(rows, dtype=torch.float32).index_add(0, numbers.reshape(-1), ones)
+            precise = torch.promote_types(gradient.dtype, torch.float32)
+            ones = torch.ones(numbers.numel(), dtype=precise)
+            counts = torch.zeros(rows, dtype=precise).index_add(0, numbers.reshape(-1), ones)
             share = counts.index_select(0, numbers.reshape(-1)).reciprocal().view(*numbers.shape, 1)
             scaled = (gradient * share).to(gradient.dtype)
             return torch.ops.aten.embedding_dense_backward.default(scaled, numbers, rows, padding, False)
