@@ -17,8 +17,8 @@ def whole() -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of n cases of a test that is marked with sample(every) it leaves n / every, rounded up: drawn by the test's name, so that
-    they are the same ones in each run, and no value of one parameter goes with those of another."""
+    """A test that is marked with sample(every) runs one of so many of its cases. The test's name seeds the draw, so each run has
+    the same ones. Every n-th case instead would leave out values of a parameter that has a multiple of n values."""
     if WHOLE:
         return
     cases: dict[object, list[pytest.Item]] = collections.defaultdict(list)

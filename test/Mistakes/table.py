@@ -838,7 +838,7 @@ MISTAKES = [
             "What a Trainer's _prepare_inputs does to a batch is done a second time in the compiled step.",
             ("Python/test_trainer",)),
     Mistake("python-mmengine-train-step", "python-bindings/spmd/integrations/mmengine.py",
-            "if ⟦train_step is not BaseModel.train_step⟧:", "False",
+            'in ⟦overridden(type(model), ("train_step",), BaseModel)⟧:', "()",
             "A model's own train_step never runs, and nothing is said.",
             ("Python/test_mmengine",)),
     Mistake("python-equal-rows", "python-bindings/spmd/training/agreement.py",

@@ -18,7 +18,8 @@ import harness  # noqa: E402
 
 SAMPLE = ["attention of 2 dims; f32; 2 ranks; plain", "attention of 5 dims, mask of 4; f32; 2 ranks; plain",
           "attention, a row that sees nothing; f64; 2 ranks; plain", "index_copy; f32; 2 ranks; plain",
-          "scale_grad_by_freq, padding; f32; 2 ranks; microbatches", "_check_tensor_all; f32; 2 ranks; microbatches",
+          "scale_grad_by_freq, padding; f32; 2 ranks; microbatches", "scale_grad_by_freq, padding; f64; 2 ranks; microbatches",
+          "_check_tensor_all; f32; 2 ranks; microbatches",
           "autocast off; f32; 1 ranks; plain"]
 
 

@@ -17,7 +17,7 @@ from mmengine.optim import OptimWrapper
 from mmengine.registry import FUNCTIONS, STRATEGIES
 
 from ..training.compiled import CompiledStep, compile
-from .users_lines import line_of
+from .users_lines import line_of, overridden
 
 _KINDS = {"full": "full", "local": "sharded", "FULL_STATE_DICT": "full", "LOCAL_STATE_DICT": "sharded",
           "SHARDED_STATE_DICT": "sharded"}
@@ -75,8 +75,7 @@ class FSDPStrategy(SingleDeviceStrategy):
             from ..torch_api.fsdp import apply_activation_checkpointing
             options = copy.deepcopy(self._checkpointing)
             apply_activation_checkpointing(model, check_fn=_function(options.pop("check_fn")), **options)
-        train_step = getattr(type(model), "train_step", BaseModel.train_step)
-        if train_step is not BaseModel.train_step:
+        for _, train_step in overridden(type(model), ("train_step",), BaseModel):
             raise TypeError(f"{type(model).__name__}.train_step does not run: the strategy has a compiled train_step\n"
                             f"{line_of(train_step)}\n  cure: compute the losses in forward(mode=\"loss\"), and combine them in "
                             "parse_losses")
