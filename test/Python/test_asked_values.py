@@ -49,6 +49,12 @@ def weighed(model, x, y):
     return F.cross_entropy(model(x), y, weight=1 / torch.bincount(y, minlength=4).clamp(min=1).float())
 
 
+def in_numbers(model, x, y):
+    """Its answer is computed from a number that .item() gives of the batch."""
+    masses = torch.arange(5) * y.eq(3).sum().item()
+    return F.cross_entropy(model(x), y) * (2 if masses[-1] > 4 else 1)
+
+
 def equal(model, x, y):
     return F.cross_entropy(model(x), y) * (2 if torch.equal(y[3:4], y[4:5]) else 1)
 
@@ -93,7 +99,7 @@ def train(loss_of):
 
 
 # How many programs the four batches make.
-CASES = {weighed: 1, assigned: 3, reached: 2, classes: 1, slices: 3, branch: 2, is_true: 2, limits: 1,
+CASES = {branch: 2, in_numbers: 2, assigned: 3, reached: 2, classes: 1, slices: 3, weighed: 1, is_true: 2, limits: 1,
          equal: 2, written: 2, sections: 4, counted: 1}
 
 

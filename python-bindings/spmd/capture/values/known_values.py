@@ -11,6 +11,7 @@ computed as zeros.
 """
 from __future__ import annotations
 
+import abc
 import collections
 import dataclasses
 import functools
@@ -28,6 +29,7 @@ _aten = torch.ops.aten
 MADE_OF_NUMBERS = {_aten.ones, _aten.zeros, _aten.full, _aten.arange, _aten.eye, _aten.scalar_tensor, _aten.linspace,
          _aten.tril_indices, _aten.triu_indices, _aten.ones_like, _aten.zeros_like, _aten.full_like, _aten.new_ones,
          _aten.new_zeros, _aten.new_full}
+SYMBOLS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 _ASK = (_aten._local_scalar_dense.default, _aten.equal.default)
 _BY_STRIDES = _aten.as_strided.default  # a view of memory, whose order is another in what stands for an unknown tensor
 HIDES_WRITES = (_aten.native_batch_norm.default,)  # of running statistics, its fourth and fifth argument
@@ -50,6 +52,16 @@ def _is_known(func: OpOverload) -> bool | None:
             or func.overloadpacket.__name__.startswith(("empty", "new_empty")):
         return False
     return True if func.overloadpacket in MADE_OF_NUMBERS else None
+
+
+class KnownNumber(abc.ABC):
+    """In the arguments of a noted operator, a number of the graph that each call can compute. `roots`: those of what computes it."""
+
+    roots: tuple[tuple[torch.Tensor, int | Place], ...]
+
+    @abc.abstractmethod
+    def value(self, batch: Sequence[torch.Tensor]) -> Any:
+        """The number for this batch; None: there is none."""
 
 
 @dataclasses.dataclass
@@ -81,7 +93,7 @@ class Computation:
                 values = {id(root): self._own(place.get() if isinstance(place, Place) else batch[place])
                           for root, place in self.roots}
                 for call in self.calls:
-                    given, named = pytree.tree_map(lambda leaf, call=call: _real(leaf, call, values), (call.args, call.kwargs))
+                    given, named = pytree.tree_map(lambda leaf, call=call: _real(leaf, call, values, batch), (call.args, call.kwargs))
                     values.update(zip(map(id, call.made), _tensors(call.func(*given, **named)), strict=True))
                 return self.func(*(values.get(id(tensor), tensor) for tensor in self.args))
             except Exception:
@@ -125,6 +137,9 @@ class KnownValues:
                 roots[id(tensor)] = tensor, self._roots[id(tensor)]
             elif not isinstance(tensor, FakeTensor) and id(tensor) in self._reached:
                 roots[id(tensor)] = tensor, self._reached[id(tensor)][0]
+        for leaf in pytree.tree_leaves([(call.args, call.kwargs) for call in calls]):
+            if isinstance(leaf, KnownNumber):
+                roots |= {id(tensor): (tensor, place) for tensor, place in leaf.roots}
         if any(tensor.numel() > _MOST_ELEMENTS for tensor, _ in roots.values()):
             return None
         return Computation(calls, func, args, tuple(roots.values()))
@@ -136,12 +151,15 @@ class KnownValues:
     def note(self, func: OpOverload, args: tuple, kwargs: dict, given: list[torch.Tensor],
              written: list[torch.Tensor], made: list[torch.Tensor]) -> None:
         """Remembers what the op made, if that is known now; what it wrote to otherwise is not known any more. `given` and
-        `written` are the tensors in its arguments, and those of them that it writes to."""
+        `written` are the tensors in its arguments, and those of them that it writes to. Numbers of the graph that a call can
+        compute are KnownNumbers in `args` and `kwargs`; one that is still a symbol depends on values that no call knows."""
         known = _is_known(func)
         if known is None and given:
             known = all(map(self.knows, given))
         elif known is None:  # an operator of tensors that is given none has Python numbers in their place
             known = any(str(argument.type) == "Tensor" for argument in schema_of(func).arguments)
+        if known and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
+            known = False
         written = [*written, *hidden_writes(func, args)]
         self._writes.update(map(memory_of, written))
         written = [tensor for tensor in written if id(tensor) in self._known or memory_of(tensor) in self._memory_of_parts]
@@ -216,7 +234,9 @@ class KnownValues:
         return calls[::-1]
 
 
-def _real(leaf: Any, call: _Call, values: dict[int, torch.Tensor]) -> Any:
+def _real(leaf: Any, call: _Call, values: dict[int, torch.Tensor], batch: Sequence[torch.Tensor]) -> Any:
+    if isinstance(leaf, KnownNumber):
+        return leaf.value(batch)
     if not isinstance(leaf, FakeTensor):
         return values.get(id(leaf), leaf)
     if call.func.overloadpacket in MADE_OF_NUMBERS:

@@ -13,7 +13,7 @@ from ...torch_api.operators import schema_of
 from ...torch_api.tracing import pytree
 from ..errors import Frame, depends_on_values
 from ..observe.dispatch_mode import Handler, OpCall, Phase
-from .known_values import KnownValues
+from .known_values import SYMBOLS, KnownValues
 from .value_guards import ValueGuards
 
 _ITEM = torch.ops.aten._local_scalar_dense.default
@@ -48,7 +48,10 @@ class ReadValues(Handler):
         return NotImplemented
 
     def note(self, call: OpCall, result: Any) -> None:
-        self._known.note(call.func, call.args, call.kwargs, [x for x in call.leaves if isinstance(x, torch.Tensor)], call.written, call.made)
+        args, kwargs = call.args, call.kwargs
+        if any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
+            args, kwargs = pytree.tree_map_only(SYMBOLS, self._guards.known_number, (args, kwargs))
+        self._known.note(call.func, args, kwargs, [x for x in call.leaves if isinstance(x, torch.Tensor)], call.written, call.made)
         if call.again is not None:
             return
         if any(not isinstance(size, int) for t in call.made for size in t.shape):

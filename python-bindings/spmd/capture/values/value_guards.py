@@ -16,7 +16,7 @@ import sympy
 import torch
 
 from ..errors import Frame
-from .known_values import Computation
+from .known_values import Computation, KnownNumber
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +43,27 @@ class _Question:
         return (int(found) if found.is_integer else float(found)) if found.is_number and found.is_real else None
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class _AskedNumber(KnownNumber):
+    """The answer to a question as a number of `kind`."""
+
+    question: _Question
+    kind: type
+
+    @property
+    def roots(self) -> tuple:
+        """See KnownNumber."""
+        return tuple(root for _, computation in self.question.numbers for root in computation.roots)
+
+    def value(self, batch: Sequence[torch.Tensor]) -> Any:
+        """See KnownNumber."""
+        found = self.question.answer(batch)
+        return None if found is None else self.kind(found)
+
+
+_KINDS = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
+
+
 class ValueGuards:
     """The questions of one trace, each with what the step was told."""
 
@@ -66,6 +87,15 @@ class ValueGuards:
         if not symbols or not all(symbol in self._numbers for symbol in symbols):
             return None
         return self._tell(expression, tuple((symbol, self._numbers[symbol]) for symbol in symbols), stack)
+
+    def known_number(self, symbol: Any) -> Any:
+        """What computes a symbol of the graph in each call, to stand in its place; the symbol if no call can."""
+        expression = symbol.node.expr
+        symbols = sorted(expression.free_symbols, key=str)
+        if not all(one in self._numbers for one in symbols):
+            return symbol
+        kind = next(kind for symbolic, kind in _KINDS.items() if isinstance(symbol, symbolic))
+        return _AskedNumber(_Question(expression, tuple((one, self._numbers[one]) for one in symbols), None, ()), kind)
 
     def tell_value(self, computation: Computation, stack: tuple[Frame, ...]) -> Any:
         return self._tell(None, ((None, computation),), stack)
