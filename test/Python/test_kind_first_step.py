@@ -111,3 +111,33 @@ def test_an_optimizer_that_rejects_capturable(is_warm: bool) -> None:
     if is_warm:
         kind.call(model, optimizer, x, y)
     assert spmd.capture(kind.call, model, optimizer, x, y).first_step is None
+
+
+class Constants(torch.optim.Optimizer):
+    """Its steps compute with tensors that are made of Python numbers, other ones in the first step."""
+
+    def __init__(self, params):
+        super().__init__(params, {"lr": 0.1})
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for p in self.param_groups[0]["params"]:
+            state = self.state[p]
+            scales = [torch.tensor([0.5, 2.0, 1.0])] if state else [torch.tensor([3.0, 1.0, 0.5]), torch.tensor([1.0, 4.0, 2.0])]
+            state.setdefault("begin", p.clone())
+            update = p.grad.flatten()[:3] + state["begin"].flatten()[:3]
+            for scale in scales:
+                update = update * scale
+            p.sub_(update.sum() * p.grad, alpha=0.1)
+
+
+def test_constants_of_the_first_step_are_its_own() -> None:
+    results = []
+    for step in (kind.call, spmd.compile(kind.call, ranks=2, threads=2)):
+        model, _, x, _ = setup()
+        optimizer = Constants(model.parameters())
+        for number in range(3):
+            step(model, optimizer, torch.full_like(x, number) + torch.eye(6, 5), torch.tensor([0, 1, 2, 0, 1, 2]))
+        results.append(list(model.parameters()))
+    for eager, compiled in zip(*results):
+        torch.testing.assert_close(compiled, eager)

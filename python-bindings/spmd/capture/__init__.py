@@ -33,6 +33,7 @@ from .world.iterators import OtherTaken
 from .world.settings import check_unread
 from .write.batch_sizes import capture_sizes, sizes_of
 from .write.build import build_package
+from .write.first_constants import join_constants
 from .write.package import StepPackage
 from .write.reference import ReferenceOptions, record_reference
 
@@ -157,9 +158,12 @@ def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> 
 def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> StepPackage:
     name = options.name or getattr(call.train_step, "__name__", "step")
     traced = trace(call, options.keep_grads, scheduled, options.gradients)
+    first = trace_first_step(call, traced) if traced.first_step_differs else None
+    if first is not None:
+        join_constants(traced, first)
     package = build_package(call, traced, name, options.batch_dims, options.zero_gradient)
-    if traced.first_step_differs:
-        package.first_step = build_package(call, trace_first_step(call, traced), name, options.batch_dims, options.zero_gradient)
+    if first is not None:
+        package.first_step = build_package(call, first, name, options.batch_dims, options.zero_gradient)
     return package
 
 

@@ -83,7 +83,8 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     states = frozenset((i.name, i.state) for i, _ in traced.inputs if i.kind == "state" and i.state != "grad")
     run = Run(kept, copied, traced.run.keeps_gradients, is_first=True, states=states, scheduled=traced.run.scheduled)
     first, _ = TraceSession(call, traced.environment, run, Findings()).trace()
-    if [(i.kind, i.name, i.state) for i, _ in first.inputs] != [(i.kind, i.name, i.state) for i, _ in traced.inputs]:
+    own, later = ([(i.kind, i.name, i.state) for i, _ in one.inputs if i.kind != "constant"] for one in (first, traced))
+    if own != later:
         raise CaptureError("the first step and the later ones do not have the same state\n"
                            "  cure: run one eager step before capturing")
     return first
