@@ -170,7 +170,7 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "modules.parameters_of": torch.nn.Module, "modules.buffers_of": torch.nn.Module,
     "modules.children_of": torch.nn.Module,
     "modules.initialized_children_of": torch.nn.Module, "modules.non_persistent_buffers_of": torch.nn.Module,
-    "modules.module_hooks_of": torch.nn.Module, "modules.tensor_hooks_of": lambda: torch.ones(1),
+    "modules.module_hooks_of": torch.nn.Module, "modules.all_tensor_hooks_of": lambda: torch.ones(1),
     "modules.original_of": lambda: torch.compile(torch.nn.Linear(2, 2)),
     "optimizers.post_step_hooks_of": _stepped, "optimizers.step_hooks_of": _stepped,
     "optimizers.scale_of": _scaler, "optimizers.optimizer_states_of": _scaler,

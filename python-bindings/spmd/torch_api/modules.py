@@ -57,12 +57,25 @@ WRAPPER_NAMES = ("_checkpoint_wrapped_module", "_orig_mod", "_fsdp_wrapped_modul
 
 MODULE_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 TENSOR_HOOKS = ("_backward_hooks", "_post_accumulate_grad_hooks")
-HOOKS = (*MODULE_HOOKS, "_post_accumulate_grad_hooks")  # of a module or of a tensor
 # The hooks that run in backward(): of a module, of a tensor, and of all modules (in torch.nn.modules.module).
 BACKWARD_HOOKS = ("_backward_hooks", "_backward_pre_hooks", "_post_accumulate_grad_hooks", "_global_backward_hooks",
                   "_global_backward_pre_hooks")
 module_hooks_of = attrgetter(*MODULE_HOOKS)
-tensor_hooks_of = attrgetter(*TENSOR_HOOKS)  # None instead of an empty table
+all_tensor_hooks_of = attrgetter(*TENSOR_HOOKS)  # None instead of an empty table
+
+
+class OwnHook:
+    """A hook of this package on a user's tensor. It only looks; a trace does not run it."""
+
+
+def tensor_hooks_of(tensor: torch.Tensor) -> tuple[Any, ...]:
+    """The tables of the user's hooks of a tensor; None, or an empty table, where there is no hook."""
+    tables = all_tensor_hooks_of(tensor)
+    if tables == (None, None):
+        return tables
+    return tuple(table and {number: hook for number, hook in table.items() if not isinstance(hook, OwnHook)} for table in tables)
+
+
 
 # The tables of hooks that each call of a module runs. PyTorch never replaces these dicts.
 GLOBAL_HOOKS = (_nn_module._global_forward_hooks, _nn_module._global_forward_pre_hooks,

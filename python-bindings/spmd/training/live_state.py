@@ -39,6 +39,7 @@ from ..run_error import RunError
 from ..state.keys import key_of
 from ..tensor_info import TensorInfo
 from ..torch_api.tracing import DisableTorchFunctionSubclass
+from .eager_gradients import EagerGradients, kept_gradient
 from .lost_values import LostValues, StateLostError, Valueless
 from .slots import ClearedGradient, Constant, Gradient, OwnOfRanks, Slot, UnkeptGradient, leave_meta
 
@@ -127,6 +128,7 @@ class LiveState:
                     self.kept_gradients.append((slot, parameter))
                 else:
                     states_of.setdefault(id(parameter), ({}, parameter))[0][info.state] = slot
+        self._eager = EagerGradients(self._gradients)
         self._states = list(states_of.values())  # of each parameter, by their names in the optimizer's
         self._unkept: dict[str, tuple[UnkeptGradient, torch.Tensor]] = {}
         self._by_name = {slot.info.name: slot for slot in self.slots
@@ -166,7 +168,7 @@ class LiveState:
     def _state_tensor(self, info: TensorInfo, parameter: torch.Tensor) -> tuple[torch.Tensor, bool]:
         """The tensor of an optimizer state, or of a gradient that outlives the step; true: made, without a value, as
         there was none yet."""
-        known = _kept(parameter) if info.state == "grad" else self.optimizers.make_state_of(parameter).get(info.state)
+        known = kept_gradient(parameter) if info.state == "grad" else self.optimizers.make_state_of(parameter).get(info.state)
         dtype = next(dtype for dtype, name in DTYPES.items() if name == info.dtype)
         if isinstance(known, torch.Tensor) and info.state != "grad" and known.dtype != dtype and dtype.is_floating_point:
             known = self.optimizers.make_state_of(parameter)[info.state] = known.to(dtype)  # it goes on with a master
@@ -224,7 +226,7 @@ class LiveState:
                 if not self._takes(slot, found):
                     return True
             for slot, parameter in self._gradients:
-                if parameter.grad is not slot.tensor and (found := _kept(parameter)) is not None \
+                if parameter.grad is not slot.tensor and (found := kept_gradient(parameter)) is not None \
                         and not self._takes(slot, found):
                     return True
         return False
@@ -269,6 +271,7 @@ class LiveState:
             self._named[slot.info.name] = tensor
         if found:
             self._gradients = [(slot, self._named[slot.info.name]) for slot, _ in self._gradients]
+            self._eager.watch(self._gradients)
             self._unkept = {name: (slot, self._named[name]) for name, (slot, _) in self._unkept.items()}
 
     def upload_constants(self) -> None:
@@ -476,7 +479,7 @@ class LiveState:
                     slot.come_back()
             self.here = list(self.slots)
             self._drop_what_is_lost()
-            for hook in self._hooks:
+            for hook in (*self._hooks, self._eager):
                 hook.remove()
 
     def _drop_what_is_lost(self) -> None:
@@ -494,10 +497,3 @@ class LiveState:
         for slot in self.slots:
             if not slot.has_value and slot.info.state in _OF_MODULES:
                 self.lost_values.tensors[slot.info.name] = Valueless(slot.tensor)
-
-
-def _kept(parameter: torch.Tensor) -> torch.Tensor | None:
-    """The parameter's gradient, if there is one and it has a value."""
-    with DisableTorchFunctionSubclass():
-        gradient = parameter.grad
-    return None if any(not slot.is_kept for slot in slots((gradient,))) else gradient

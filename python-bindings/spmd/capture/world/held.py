@@ -15,7 +15,7 @@ from typing import Any, Callable, Container, Iterable, Iterator
 import torch
 
 from ...models import DTYPES
-from ...torch_api.modules import HOOKS, buffers_of, children_of, parameters_of, set_children
+from ...torch_api.modules import MODULE_HOOKS, TENSOR_HOOKS, buffers_of, children_of, parameters_of, set_children, tensor_hooks_of
 from ...torch_api.tracing import DisableTorchFunctionSubclass
 from ..errors import CaptureError
 from .closure_objects import ClosureObjects
@@ -84,7 +84,9 @@ def _form(tensor: torch.Tensor) -> tuple[Any, ...]:
 
 def _hooks_of(owner: Any) -> tuple[Any, ...]:
     """The hooks of a module or of a parameter, by their numbers: what has other ones is another program."""
-    return tuple((name, tuple(hooks)) for name in HOOKS if (hooks := getattr(owner, name, None)))
+    is_tensor = isinstance(owner, torch.Tensor)
+    tables = zip(TENSOR_HOOKS, tensor_hooks_of(owner)) if is_tensor else ((name, getattr(owner, name)) for name in MODULE_HOOKS)
+    return tuple((name, tuple(hooks)) for name, hooks in tables if hooks)
 
 
 def candidates(functions: Iterable[Callable], model: torch.nn.Module, arguments: dict[str, Any],
