@@ -32,9 +32,9 @@ private:
   struct Tiles {
     SharedTile keyed, valued;
   };
-  /// The shifts of exp, by log-sum-exp, and delta of queries, in shared memory.
+  /// Log-sum-exp, the shift of powers by it, and delta of queries, in shared memory.
   struct Statistics {
-    Value shift, delta;
+    Value lse, shift, delta;
   };
   struct Gradients {
     Matrix probabilities, ofMasked;
@@ -100,7 +100,7 @@ int64_t BackwardEmitter::getSharedBytes(AttentionBackwardOp op, const Plans &pla
   int64_t elements =
       std::max(countElements(op.getSizes(), plans.ofKeys.tile), countElements(op.getSizes(), plans.ofQueries.tile));
   int64_t queries = std::max(plans.ofKeys.tile.columns, plans.ofQueries.tile.rows);
-  return elements * getStoredBytes(getElement(op)) + 2 * queries * getStoredBytes(Float32Type::get(op.getContext()));
+  return elements * getStoredBytes(getElement(op)) + 3 * queries * getStoredBytes(Float32Type::get(op.getContext()));
 }
 
 bool BackwardEmitter::canEmit(AttentionBackwardOp op, const Device &device) {
@@ -148,7 +148,8 @@ void BackwardEmitter::storeStatistics(Value lse, Value delta, Value query, Value
   // A query that sees nothing: its scores are -inf too.
   lse = arith::SelectOp::create(b, isMinusInfinity(lse), number(0), lse);
   b.when(isOwn, [&] {
-    b.store(getShift(lse, 1), statistics.shift, query);
+    b.store(lse, statistics.lse, query);
+    b.store(mul(lse, number(-kLog2E)), statistics.shift, query);
     b.store(delta, statistics.delta, query);
   });
 }
@@ -236,12 +237,26 @@ BackwardEmitter::Gradients BackwardEmitter::emitScores(const Tiles &rows, const 
     return values;
   };
   Matrix shift = getStatistic(statistics.shift), delta = getStatistic(statistics.delta);
-  for (int64_t i = 0; i < 2; ++i)
-    for (int64_t j = 0; j < n; ++j) {
-      int64_t e = i * n + j, query = queriesAreRows ? i : j;
-      p[e] = exp(p[e], shift[query]);
-      d[e] = mul(p[e], sub(d[e], delta[query]));
-    }
+  auto getQuery = [&](int64_t e) { return queriesAreRows ? e / n : e % n; };
+  p = b.chooseValues(
+      isAnyLarge(shift),
+      [&] {
+        // As lse is made: the largest score gives 1, and what products round otherwise no more.
+        Matrix powers, lse = getStatistic(statistics.lse);
+        for (auto [e, score] : llvm::enumerate(p)) {
+          Value above = mul(sub(mul(score, number(getFactor())), lse[getQuery(e)]), number(kLog2E));
+          powers.push_back(exp2(arith::MinimumFOp::create(b, above, number(0))));
+        }
+        return powers;
+      },
+      [&] {
+        Matrix powers;
+        for (auto [e, score] : llvm::enumerate(p))
+          powers.push_back(exp2(score, shift[getQuery(e)]));
+        return powers;
+      });
+  for (auto [e, gradient] : llvm::enumerate(d))
+    gradient = mul(p[e], sub(gradient, delta[getQuery(e)]));
   return {p, d};
 }
 
@@ -364,6 +379,7 @@ void BackwardEmitter::emit() {
   int64_t queries = std::max(plans.ofKeys.tile.columns, plans.ofQueries.tile.rows);
   arena =
       b.shared(element, std::max(countElements(sizes, plans.ofKeys.tile), countElements(sizes, plans.ofQueries.tile)));
+  statistics.lse = b.shared(f32, queries);
   statistics.shift = b.shared(f32, queries);
   statistics.delta = b.shared(f32, queries);
   emitParts(

@@ -35,6 +35,8 @@ private:
     return (tile.rows + tile.columns) * getStride(sizes.getHeadDim()) + tile.columns * getStride(sizes.getVDim());
   }
   void emitSoftmax(Matrix &scores, Matrix &maxima, Matrix &totals, Matrix &out);
+  /// The extreme gives 1, however large it is.
+  Value powerBelow(Value score, Value extreme) { return exp2(mul(sub(score, extreme), number(getExponentScale()))); }
 
   AttentionOp op;
   int64_t headDim, vDim;
@@ -56,27 +58,36 @@ bool ForwardEmitter::canEmit(AttentionOp op, const Device &device) {
 /// Scores to probabilities, not normalized; what the rows carry is brought to their new maxima. Totals are each lane's.
 void ForwardEmitter::emitSoftmax(Matrix &scores, Matrix &maxima, Matrix &totals, Matrix &out) {
   int64_t n = scores.size() / 2, columns = out.size() / 2;
+  Matrix extremes, shifts;
   for (int64_t i = 0; i < 2; ++i) {
-    MutableArrayRef<Value> row = MutableArrayRef(scores).slice(i * n, n);
     // What is not a number makes the total one that is none.
     auto max = [&](Value x, Value y) { return LLVM::MaxNumOp::create(b, x, y); };
-    Value top = row.front();
-    for (Value score : row.drop_front())
+    Value top = scores[i * n];
+    for (Value score : ArrayRef(scores).slice(i * n + 1, n - 1))
       top = max(top, score);
     top = max(maxima[i], max(top, b.shuffleXor(top, 2)));
     top = max(top, b.shuffleXor(top, 1));
     // A row that has seen nothing yet has weight 0, not NaN.
-    Value shift = getShift(arith::SelectOp::create(b, isMinusInfinity(top), number(0), top), getFactor());
-    Value weight = exp(maxima[i], shift), total = mul(totals[i], weight);
-    for (Value &score : row) {
-      score = exp(score, shift);
-      total = add(total, score);
-    }
+    extremes.push_back(arith::SelectOp::create(b, isMinusInfinity(top), number(0), top));
+    shifts.push_back(mul(extremes[i], number(-getExponentScale())));
+    Value weight = powerBelow(maxima[i], extremes[i]);
     maxima[i] = top;
-    totals[i] = total;
+    totals[i] = mul(totals[i], weight);
     for (Value &sum : MutableArrayRef(out).slice(i * columns, columns))
       sum = mul(sum, weight);
   }
+  auto powers = [&](llvm::function_ref<Value(Value score, int64_t row)> power) {
+    Matrix result;
+    for (auto [e, score] : llvm::enumerate(scores))
+      result.push_back(power(score, static_cast<int64_t>(e) / n));
+    return result;
+  };
+  scores = b.chooseValues(
+      isAnyLarge(shifts),
+      [&] { return powers([&](Value score, int64_t row) { return powerBelow(score, extremes[row]); }); },
+      [&] { return powers([&](Value score, int64_t row) { return exp2(score, shifts[row]); }); });
+  for (auto [e, power] : llvm::enumerate(scores))
+    totals[e / n] = add(totals[e / n], power);
 }
 
 void ForwardEmitter::emit() {

@@ -157,17 +157,27 @@ void AttentionWarps::finishScores(Matrix &scores, Value batch, Value head, Value
     return finished;
   };
   Value isWhole = isWholeTile(firstQuery, firstKey, tile, queriesAreRows);
-  scores =
-      isWhole ? b.chooseValues(isWhole, [&] { return finish(false); }, [&] { return finish(true); }) : finish(false);
+  scores = isWhole ? b.chooseValues(
+                         isWhole, [&] { return finish(false); }, [&] { return finish(true); })
+                   : finish(false);
 }
 
-static constexpr double kLog2E = 1.4426950408889634;
+/// Below, shifts are rounded by 2^-16 at most.
+static constexpr double kLargeShift = 256;
 
-Value AttentionWarps::getShift(Value value, double factor) { return mul(value, number(-factor * kLog2E)); }
+Value AttentionWarps::isAnyLarge(ValueRange shifts) {
+  Value largest;
+  for (Value shift : shifts) {
+    Value size = math::AbsFOp::create(b, shift);
+    largest = largest ? Value(LLVM::MaxNumOp::create(b, largest, size)) : size;
+  }
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGE, largest, number(kLargeShift));
+}
 
-Value AttentionWarps::exp(Value score, Value shift) {
-  Value exponent = math::FmaOp::create(b, score, number(getFactor() * kLog2E), shift);
-  return math::Exp2Op::create(b, exponent, arith::FastMathFlags::afn);
+Value AttentionWarps::exp2(Value exponent) { return math::Exp2Op::create(b, exponent, arith::FastMathFlags::afn); }
+
+Value AttentionWarps::exp2(Value score, Value shift) {
+  return exp2(math::FmaOp::create(b, score, number(getExponentScale()), shift));
 }
 
 } // namespace spmd::kernel

@@ -27,6 +27,7 @@ protected:
   static constexpr int64_t kRows = 16;
   /// Elements of 16 bytes.
   static constexpr int64_t kWidth = 8;
+  static constexpr double kLog2E = 1.4426950408889634;
 
   template <typename OpT>
   AttentionWarps(GpuBuilder &b, OpT op, const Device &device, unsigned firstMaskOperand)
@@ -80,10 +81,17 @@ protected:
   /// Masks scores, which getFactor() still has to be multiplied with.
   void finishScores(Matrix &scores, mlir::Value batch, mlir::Value head, mlir::Value firstQuery, mlir::Value firstKey,
                     Tile tile, bool queriesAreRows);
-  /// The shift that exp takes.
-  mlir::Value getShift(mlir::Value value, double factor);
-  /// exp(getFactor() score - shift), as accurate as the device's own instruction for it.
-  mlir::Value exp(mlir::Value score, mlir::Value shift);
+  /// [Note: large scores on GPUs]
+  /// Probabilities are powers of two. exp2(fma(score, getExponentScale(), shift)) is one instruction beside the power,
+  /// but the shift is rounded: by more than 1 where scores are large, so that powers that are to be 1 overflow. So a
+  /// thread branches once for a tile: where a shift of its queries is large it takes the distance from the extreme
+  /// first.
+  double getExponentScale() const { return getFactor() * kLog2E; }
+  /// Whether one of them is.
+  mlir::Value isAnyLarge(mlir::ValueRange shifts);
+  /// exp2, as accurate as the device's own instruction for it.
+  mlir::Value exp2(mlir::Value exponent);
+  mlir::Value exp2(mlir::Value score, mlir::Value shift);
   mlir::Value reduceRow(ReduceKind kind, mlir::Value value) { return b.reduceWarp(kind, value, 4); }
 
   mlir::Type element;
