@@ -49,19 +49,17 @@ LogicalResult SumNormsPass::rewrite(AllReduceStartOp start, IRRewriter &rewriter
   SmallVector<Type> types;
   for (auto [i, input] : llvm::enumerate(start.getInputs())) {
     newKinds.push_back(isNorm(i) ? ReduceKindAttr::get(&getContext(), ReduceKind::sum) : kinds[i]);
-    if (isNorm(i)) {
-      // Squares of 16 bits would lose half of what the norm has; a communicator adds up norms in f32, too.
-      Type element = typeOf(input).getElementType();
-      Value wide = cast(rewriter, loc, input, element.getIntOrFloatBitWidth() < 32 ? rewriter.getF32Type() : element);
-      input = aten::MulTensorOp::create(rewriter, loc, wide.getType(), wide, wide);
-    }
+    // Squares of 16 bits would lose half of what the norm has. A message has one type, and a communicator adds up in
+    // f32, too: a sum beside the norm, rounded afterwards, keeps its bits.
+    Type element = typeOf(input).getElementType();
+    Value wide = cast(rewriter, loc, input, element.getIntOrFloatBitWidth() < 32 ? rewriter.getF32Type() : element);
+    input = isNorm(i) ? aten::MulTensorOp::create(rewriter, loc, wide.getType(), wide, wide) : wide;
     inputs.push_back(input);
     types.push_back(input.getType());
   }
   auto handle = HandleType::get(&getContext(), types);
   auto newStart = AllReduceStartOp::create(rewriter, loc, handle, inputs, start.getMeshAttr(), start.getAxesAttr(),
-                                           start.getUnitAttr(), rewriter.getArrayAttr(newKinds),
-                                           start.getStreamAttr());
+                                           start.getUnitAttr(), rewriter.getArrayAttr(newKinds), start.getStreamAttr());
   newStart->setDiscardableAttrs(start->getDiscardableAttrDictionary());
   listener.setSource(wait);
   rewriter.setInsertionPoint(wait);
@@ -70,11 +68,9 @@ LogicalResult SumNormsPass::rewrite(AllReduceStartOp start, IRRewriter &rewriter
   SmallVector<Value> results;
   for (auto [i, result] : llvm::enumerate(newWait.getResults())) {
     Value value = result;
-    if (isNorm(i)) {
+    if (isNorm(i))
       value = aten::SqrtOp::create(rewriter, wait.getLoc(), value.getType(), value);
-      value = cast(rewriter, wait.getLoc(), value, typeOf(wait.getResult(i)).getElementType());
-    }
-    results.push_back(value);
+    results.push_back(cast(rewriter, wait.getLoc(), value, typeOf(wait.getResult(i)).getElementType()));
   }
   rewriter.replaceOp(wait, results);
   rewriter.eraseOp(start);

@@ -41,3 +41,18 @@ func.func @half(%norm: tensor<4xbf16>) -> tensor<4xbf16> {
   %0 = spmd.wait %h : !spmd.handle<tensor<4xbf16>> -> tensor<4xbf16>
   return %0 : tensor<4xbf16>
 }
+
+// A message has one type: what goes with the norm is widened, too.
+// CHECK-LABEL: @half_mixed
+// CHECK: %[[WIDE:.*]] = aten._to_copy %arg0 {{.*}} -> tensor<f32>
+// CHECK: %[[SQUARE:.*]] = aten.mul.Tensor %[[WIDE]], %[[WIDE]]
+// CHECK: %[[OTHER:.*]] = aten._to_copy %arg1 {{.*}} -> tensor<f32>
+// CHECK: spmd.all_reduce_start [sum, sum] %[[SQUARE]], %[[OTHER]] {{.*}} !spmd.handle<tensor<f32>, tensor<f32>>
+// CHECK: %[[R:.*]]:2 = spmd.wait
+// CHECK: aten._to_copy %[[R]]#1 {{.*}} -> tensor<bf16>
+func.func @half_mixed(%norm: tensor<bf16>, %sum: tensor<bf16>) -> (tensor<bf16>, tensor<bf16>) {
+  %h = spmd.all_reduce_start [norm2, sum] %norm, %sum on @mesh ["data"] stream scalar
+      : (tensor<bf16>, tensor<bf16>) -> !spmd.handle<tensor<bf16>, tensor<bf16>>
+  %0:2 = spmd.wait %h : !spmd.handle<tensor<bf16>, tensor<bf16>> -> tensor<bf16>, tensor<bf16>
+  return %0#0, %0#1 : tensor<bf16>, tensor<bf16>
+}
