@@ -128,6 +128,7 @@ Value Arithmetic::log1p(Value x) {
   Value logU = log(u);
   Value result = sub(logU, div(sub(sub(u, c(1)), x), u));
   result = select(equal(u, c(0)), logU, result);
+  result = select(equal(u, c(1)), x, result); // also minus zero
   return select(equal(u, c(std::numeric_limits<double>::infinity())), u, result);
 }
 
@@ -139,7 +140,7 @@ Value Arithmetic::tanh(Value x) {
   Value near = fma(mul(x, z), div(p, q), x);
   Value magnitude = abs(x);
   Value far = sub(c(1), div(c(2), add(exp(add(magnitude, magnitude)), c(1))));
-  return select(less(magnitude, c(0.625)), near, copySign(far, x));
+  return copySign(select(less(magnitude, c(0.625)), near, far), x);
 }
 
 Value Arithmetic::erf(Value x) {
@@ -186,7 +187,7 @@ Value Arithmetic::erfc(Value x) {
   return select(isNaN, x, result);
 }
 
-/// exp(y log |x|), with the sign of odd integer powers of negative numbers.
+/// exp(y log |x|), with the sign of odd integer powers of negative numbers, minus zero among them.
 Value Arithmetic::pow(Value x, Value y) {
   Value result = exp(mul(y, log(abs(x))));
   Value truncated = math::TruncOp::create(b, y);
@@ -194,8 +195,8 @@ Value Arithmetic::pow(Value x, Value y) {
   Value halved = mul(y, c(0.5));
   Value isEven = equal(math::TruncOp::create(b, halved), halved);
   Value nan = c(std::numeric_limits<double>::quiet_NaN());
-  Value negated = select(isEven, result, sub(c(0), result));
-  result = select(less(x, c(0)), select(isInteger, negated, nan), result);
+  Value ofInteger = select(isEven, result, copySign(result, x));
+  result = select(isInteger, ofInteger, select(less(x, c(0)), nan, result));
   result = select(equal(x, c(1)), c(1), result);
   return select(equal(y, c(0)), c(1), result);
 }
@@ -285,6 +286,9 @@ static Value expand(ImplicitLocOpBuilder &b, Operation &op) {
       return scaledLog<math::LogOp>(m, b, op.getOperand(0), 0.6931471805599453);
     if (isa<math::Log2Op>(op) && !m.isF64())
       return scaledLog<math::Log2Op>(m, b, op.getOperand(0), 1);
+    // MLIR's approximation of minus zero is zero.
+    if (isa<math::ErfOp>(op) && !m.isF64())
+      return m.copySign(math::ErfOp::create(b, op.getOperand(0)), op.getOperand(0));
     return expand(m, op, op.getOperands());
   }
   Type wide = b.getF64Type();

@@ -39,7 +39,8 @@ Value Arithmetic::circular(Value x, bool isCosine) {
   return select(isNegative, sub(c(0), result), result);
 }
 
-Value Arithmetic::sin(Value x) { return circular(x, /*isCosine=*/false); }
+/// Minus zero stays what it is.
+Value Arithmetic::sin(Value x) { return select(equal(x, c(0)), x, circular(x, /*isCosine=*/false)); }
 Value Arithmetic::cos(Value x) { return circular(x, /*isCosine=*/true); }
 
 /// Cephes: moved to |t| <= 0.66 by pi / 2 and pi / 4, then a rational.

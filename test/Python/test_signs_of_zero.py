@@ -17,11 +17,16 @@ ONE = {"relu": torch.relu, "relu6": F.relu6, "hardtanh": F.hardtanh, "leaky_relu
        "clamp down": lambda x: x.clamp(-1, -0.0), "nan_to_num": torch.nan_to_num, "abs": torch.abs, "neg": torch.neg,
        "sign": torch.sign, "round": torch.round, "trunc": torch.trunc, "floor": torch.floor, "ceil": torch.ceil,
        "sqrt": torch.sqrt, "square": torch.square, "reciprocal": torch.reciprocal, "0 x": lambda x: x * 0.0,
+       **{name: getattr(torch, name) for name in (
+           "sin", "tan", "tanh", "asin", "sinh", "asinh", "atan", "atanh", "expm1", "log1p", "erf", "sgn", "frac", "deg2rad")},
+       "tanhshrink": F.tanhshrink, "softsign": F.softsign, "silu": F.silu, "elu": F.elu, "mish": F.mish, "x ** 3": lambda x: x ** 3,
+       "x ** 5": lambda x: x ** 5, "fmod": lambda x: torch.fmod(x, 3.0), "remainder": lambda x: torch.remainder(x, 3.0),
        "-1 x": lambda x: x * -1.0, "x + 0": lambda x: x + 0.0, "x - 0": lambda x: x - 0.0, "0 - x": lambda x: 0.0 - x}
 TWO = {"maximum": torch.maximum, "minimum": torch.minimum,
        "clamp(min=y)": lambda x, y: x.clamp(min=y), "clamp(max=y)": lambda x, y: x.clamp(max=y), "copysign": torch.copysign,
        "x + y": torch.add, "x - y": torch.sub, "x y": torch.mul, "x / y": torch.div,
-       "where": lambda x, y: torch.where(x > y, x, y)}
+       "where": lambda x, y: torch.where(x > y, x, y), "atan2": torch.atan2, "x ** y": torch.pow,
+       "x ** 3y": lambda x, y: torch.pow(x, 3.0 + 0.0 * torch.nan_to_num(y, 0.0, 0.0, 0.0))}
 
 
 def every(*values: torch.Tensor) -> tuple[torch.Tensor, ...]:
