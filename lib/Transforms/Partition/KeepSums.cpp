@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KeepSums.h"
+#include "SameAcross.h"
 #include "States.h"
 
 #include "dialects/Aten/Aten.h"
@@ -40,7 +41,6 @@ private:
   Value sumAcross(Value sum, FlatSymbolRefAttr unit, Location loc);
   Value reduce(Value sum, FlatSymbolRefAttr unit);
   Value getZeroSum(Value value);
-  Operation *findAdditionOfSame(Value value) const;
   void tag(Operation *op) {
     if (segment)
       op->setAttr(kSegmentAttr, segment);
@@ -49,9 +49,9 @@ private:
   const Step &step;
   func::FuncOp func;
   OpBuilder builder;
-  Attribute segment;                        ///< of what is made
-  llvm::SmallSetVector<unsigned, 8> kept;   ///< arguments that are sums
-  llvm::MapVector<Value, Value> sums;       ///< of a value that all ranks across have: what each has of it
+  Attribute segment;                      ///< of what is made
+  llvm::SmallSetVector<unsigned, 8> kept; ///< arguments that are sums
+  Sums sums;
   DenseMap<Value, FlatSymbolRefAttr> units; ///< of sums
 };
 
@@ -161,32 +161,6 @@ Value SumsAcross::getZeroSum(Value value) {
   return zeros->getResult(0);
 }
 
-/// A pointwise op that adds its operands.
-static bool isAddition(Operation *op) {
-  auto pointwise = dyn_cast<aten::AtenOpInterface>(op);
-  if (!pointwise || !pointwise.isPointwise())
-    return false;
-  FailureOr<aten::ShardingRule> rule = pointwise.getShardingRule();
-  return succeeded(rule) && rule->linearity == aten::Linearity::additive;
-}
-
-/// Of a value that is computed from sums and is none: the op that adds something else to one; null where another op is
-/// the reason.
-Operation *SumsAcross::findAdditionOfSame(Value value) const {
-  DenseSet<Operation *> seen;
-  for (SmallVector<Value> reached = {value}; !reached.empty();) {
-    Operation *op = reached.pop_back_val().getDefiningOp();
-    if (!op || isa<AllReduceOp>(op) || !seen.insert(op).second)
-      continue;
-    if (llvm::none_of(op->getOperands(), [&](Value operand) { return sums.contains(operand); })) {
-      llvm::append_range(reached, op->getOperands());
-      continue;
-    }
-    return isAddition(op) ? op : nullptr;
-  }
-  return nullptr;
-}
-
 LogicalResult SumsAcross::keepResults() {
   Operation *terminator = func.getBody().front().getTerminator();
   for (OpOperand &operand : terminator->getOpOperands()) {
@@ -198,10 +172,10 @@ LogicalResult SumsAcross::keepResults() {
     if (!sum)
       sum = getZeroSum(operand.get());
     FlatSymbolRefAttr unit = sum ? FlatSymbolRefAttr() : cast<ShardAttr>(update.getArg()).getUnit();
-    if (Operation *op = sum ? nullptr : findAdditionOfSame(operand.get()))
-      return op->emitError() << "accumulate=scattered: here the gradients of unit " << unit
-                             << " get a term that is the same on all ranks across, as that of a penalty on parameters "
-                                "is, and what is left to a later call is a sum over them; use accumulate=sharded";
+    if (Operation *op = sum ? nullptr : findAdditionOfSame(operand.get(), sums))
+      return op->emitError() << "accumulate=scattered: here the gradients of unit " << unit << " "
+                             << describeSame(func, op, sums)
+                             << ", and what is left to a later call is a sum over them; use accumulate=sharded";
     if (!sum)
       return emitError(operand.get().getLoc())
              << "accumulate=scattered: what the step leaves in the gradients of unit " << unit
@@ -234,11 +208,12 @@ LogicalResult SumsAcross::reduceWhereRead() {
     FlatSymbolRefAttr unit = units.lookup(sum);
     auto [first, isNew] = reduced.try_emplace(unit, *llvm::find_if(value.getUsers(), isRead));
     if (!isNew && isAddition(first->second)) {
-      InFlightDiagnostic diag = emitError(first->second->getLoc())
-                                << "accumulate=scattered: here the gradients of unit " << unit
-                                << " get a term that is the same on all ranks across, as that of a penalty on "
-                                   "parameters is, apart from what is left of earlier calls or computed behind it, and "
-                                   "both would be all-reduced; use accumulate=sharded";
+      InFlightDiagnostic diag =
+          emitError(first->second->getLoc())
+          << "accumulate=scattered: here the gradients of unit " << unit << " "
+          << describeSame(func, first->second, sums)
+          << ", apart from what is left of earlier calls or computed behind it, and both would be "
+             "all-reduced; use accumulate=sharded";
       diag.attachNote(op->getLoc()) << "the other is computed here";
       return diag;
     }
