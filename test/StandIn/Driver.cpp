@@ -283,7 +283,9 @@ STANDIN_API Result cuGetErrorString(Result result, const char **text) {
     *text = "invalid argument";
     break;
   case kNoBinaryForGpu:
-    *text = "no kernel image is available for execution on the device";
+    // A driver compiles or picks what it loads; here only emulated kernels run.
+    *text = "no kernel image is available for execution on the device; a stand-in runs kernels that were compiled with "
+            "--emulation";
     break;
   default:
     *text = "an error of the stand-in";

@@ -13,7 +13,7 @@ from optimizer_cases import IMPLEMENTATIONS, FUSED, LR, OPTIONS
 from layers import LAYERS
 from program import Data, Piece, Program
 from rows import Scope
-from terms import BETWEEN, GRADIENTS, RESULTS, SETUP, TERMS, UPDATES
+from terms import BETWEEN, GRADIENTS, RESULTS, SEEN, SETUP, TERMS, UPDATES
 
 _LABELS = ("F.cross_entropy(out, y)", "F.cross_entropy(out, y, label_smoothing=0.1)",
            "F.cross_entropy(out, y, reduction='sum') / {N}", "F.nll_loss(F.log_softmax(out, -1), y)",
@@ -71,7 +71,9 @@ class _Generator:
         # Rows are padded where they are at least as long as what they are aligned to: 4 elements of f32, 8 of bf16, or more.
         self.width = rng.choice((2, 3, 4, 5, 6, 7, 8, 9, 12) if self.chance(0.7) else (13, 17, 19, 33, 35))
         self.classes = rng.choice((2, 3, 4, 5, 6) if self.chance(0.9) else (11, 17))
-        self.rows, self.time = rng.choice((4, 5, 6, 7, 7, 8, 9, 11)), rng.choice((2, 3, 4, 5))
+        # Fewer rows than ranks, too.
+        self.rows = rng.choice((1, 1, 2, 2, 2, 3) if self.chance(0.3) else (4, 5, 6, 7, 7, 8, 9, 11))
+        self.time = rng.choice((2, 3, 4, 5))
         data, has = self._data()
         style = rng.choices(list(_STYLES), list(_STYLES.values()))[0]
         if style == "chunks" and any(dim != 0 for _, dim in data.batch_dims):
@@ -80,6 +82,8 @@ class _Generator:
         for word in ("start", "ema", "shadow", "teacher"):
             if self.chance(0.1):
                 has.add(word)
+        if self.chance(0.25):
+            has.add("seen")
         scope = Scope(rng, values, has)
         parts: dict[str, Any] = {}
         repeat = rng.choice((1, 2, 2, 3)) if self.chance(0.3) else 0
@@ -88,10 +92,10 @@ class _Generator:
                                    for _ in range(rng.randint(1, 2)))
         parts["layers"] = tuple(scope.pick(LAYERS) for _ in range(rng.choice((0, 1, 1, 2, 2, 3, 4))))
         parts["setup"] = (*self._buffers(has), *self.some(scope, SETUP, 1, 0.12))
-        parts["terms"] = self.some(scope, TERMS, 3, 0.75)
+        parts["terms"] = self.some(scope, TERMS, 3, 0.75) + ((scope.pick(SEEN),) if "seen" in has else ())
         parts["gradients"] = self.some(scope, GRADIENTS, 2, 0.4) if style != "two updates" else ()
         parts["updates"] = self.some(scope, UPDATES, 2, 0.25)
-        parts["results"] = self.some(scope, RESULTS, 3, 0.4)
+        parts["results"] = self.some(scope, RESULTS, 3, 1 if "seen" in has else 0.5)
         parts["between"] = self.some(scope, BETWEEN, 2, 0.3)
         if style == "over calls":
             parts["setup"] += (Piece("update", ("global UPDATE", "UPDATE = True")),)

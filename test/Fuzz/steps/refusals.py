@@ -19,6 +19,7 @@ class Refusal:
     lines: dict[str, tuple[str, ...]]
     options: tuple[tuple[str, object], ...] = ()
     style: str = "plain"
+    ranks: tuple[int, ...] = ()  # on which the step is run, where the runtime refuses it
 
     def program(self) -> Program:
         return small_program(self.lines, self.options, self.style)
@@ -45,6 +46,9 @@ LISTED = (
             {"updates": ("with torch.no_grad():", "    model.head.weight.mul_(loss.detach())")},
             (("view", "local"),)),
     Refusal(r"error: policy '.*' chooses no module: ", {}, (("policy", "size:1000"),)),
+    Refusal(r"on CPUs GEMMs of \w+ (apply no activation|add no bias or residual)",
+            {"layers": ("h = F.gelu(F.linear(h, self.embed.weight, self.embed.bias), approximate='tanh')",)},
+            (("options", ["--epilogues=bias,gelu_tanh"]),), ranks=(1,)),
 )
 
 

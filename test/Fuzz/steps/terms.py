@@ -202,7 +202,41 @@ RESULTS = (
     row("confidence", "out.detach().softmax(-1).max(-1).values.mean()"),
     row("lr", "optimizer.param_groups[0]['lr']", weight=0),
     row("rows", "x.shape[0]"),
+
+    # made of parameters, as the update leaves them
+    row("p", "$p"),
+    row("p_repeated", "$v.repeat(3, 1)"),
+    row("p_rows_repeated", "$w.repeat(2, 1)"),
+    row("p_interleaved", "$p.repeat_interleave(2, 0)"),
+    row("p_expanded", "$v.expand(4, -1)"),
+    row("p_expanded_rows", "$w[$first].detach().expand(x.shape[0], -1)"),
+    row("p_flat", "$p.detach().view(-1)"),
+    row("p_transposed", "$w.t()"),
+    row("p_flat_t", "$w.t().reshape(-1)"),
+    row("p_slice", "$w[1:]"),
+    row("p_stride", "$p.flatten()[::2]"),
+    row("p_column", "$w[:, $first]"),
+    row("p_entry", "$v[$first]"),
+    row("p_flipped", "$p.detach().flip(0)"),
+    row("p_sum", "$p.sum($first).detach()"),
+    row("p_sum_of_expanded", "$v.expand(3, -1).sum(0)"),
+    row("p_joined", "torch.cat([p.detach().flatten() for p in model.parameters()])"),
+    row("p_stacked", "torch.stack([$v, $v.detach() * $c])"),
+    row("p_cast", "$p.detach().double()"),
+    row("p_grad", "$p.grad"),
+    row("p_dict", "{k: v.detach()[:1] for k, v in model.named_parameters()}"),
+    row("p_times_rows", "out.detach().sum(-1, keepdim=True) * model.head.bias"),
+
+    # made of parameters before the update
+    row("seen", "seen", when="seen", weight=20),
+    row("seen_again", "seen.detach() * 1", when="seen", weight=6),
 )
+
+# What a result of a later line is made of: views of parameters, which see the update in eager, and copies, which do not.
+SEEN = tuple(row("seen", f"seen = {form}") for form in (
+    "$p.detach()", "$w.t()", "$w[1:]", "$w[:, $first]", "$v.expand(3, -1)", "$w[None].expand(2, -1, -1)", "$p.flatten()[1:]",
+    "$p.detach().clone()", "$v.repeat(2, 1)", "$w.repeat(2, 2)", "$w.t().reshape(-1)", "$w.detach()[::2]",
+    "$p.view(-1)", "$w.diagonal()", "$p * 2", "$w.sum(0)", "$v.expand(x.shape[0], -1)", "$v[:1].expand(x.shape[0])"))
 
 BETWEEN = (
     row("lr", "for group in optimizer.param_groups:", "    group['lr'] *= $decay", weight=5),
