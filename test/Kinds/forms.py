@@ -73,6 +73,23 @@ class Embedding(nn.Module):
         return self.head(self.table((x.abs() * 3).long() % 7).mean(1))
 
 
+class Speech(nn.Module):
+    """The loss of a recognizer, of labels that a mask chooses: one row of each length."""
+
+    def __init__(self, choose: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]):
+        super().__init__()
+        self.choose, self.project, self.head = choose, nn.Linear(5, 12 * 4), nn.Linear(5, CLASSES)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        labels = (x.abs() * 3).long() % 3 + 1
+        labels = torch.where(torch.arange(5) <= (x.abs().sum(1, keepdim=True) * 7).long() % 5, labels, -100)
+        mask = labels >= 0
+        logits = self.project(x).unflatten(1, (12, 4)).log_softmax(-1).transpose(0, 1)
+        loss = F.ctc_loss(logits.float() if x.dtype is torch.bfloat16 else logits, self.choose(labels, mask),
+                          torch.full((len(x),), 12), mask.sum(-1), zero_infinity=True)
+        return self.head(x) * (1 + loss.to(x.dtype))
+
+
 class Checked(nn.Module):
     def __init__(self, check: Callable[[torch.Tensor, torch.Tensor], None]):
         super().__init__()
@@ -111,6 +128,8 @@ FORMS: dict[str, Callable[[], nn.Module]] = {
     "index_copy": lambda: Tokens("index_copy"), "index_add": lambda: Tokens("index_add"),
     "scale_grad_by_freq": lambda: Embedding(scale_grad_by_freq=True),
     "scale_grad_by_freq, padding": lambda: Embedding(scale_grad_by_freq=True, padding_idx=0),
+    "ctc of labels[mask]": lambda: Speech(lambda labels, mask: labels[mask]),
+    "ctc of masked_select": lambda: Speech(lambda labels, mask: labels.masked_select(mask)),
     "_check_tensor_all of the batch": lambda: Checked(lambda x, out: torch._check_tensor_all(x < 1e9)),
     "_check_tensor_all": lambda: Checked(lambda x, out: torch._check_tensor_all(out.isfinite())),
     "_assert_async": lambda: Checked(lambda x, out: torch._assert_async(out.isfinite().all())),

@@ -105,6 +105,9 @@ _CURES = (
     ("not compiled with CUDA", "the step moves a tensor to the GPU by name",
      "write x.to(y.device), or move it before the step"),
     ("unscale FP16 gradients", "a GradScaler unscales gradients in f16", CURE_OF_F16_GRADIENTS),
+    ("SparseTensorImpl", "the gradient of an embedding is a sparse tensor, which is not supported",
+     "make nn.Embedding, nn.EmbeddingBag and F.embedding with sparse=False: SGD and Adagrad give the same numbers with dense "
+     "gradients, and Adam is the optimizer in place of SparseAdam"),
     ("Cannot access data pointer", "code outside PyTorch reads a tensor's memory inside the step",
      "wrap it as a torch.library.custom_op with a register_fake"),
 )

@@ -27,8 +27,9 @@ def check_supported(optimizer: torch.optim.Optimizer) -> None:
     for name in (base.__name__ for base in kind.__mro__):
         why = UNSUPPORTED.get(name) or UNSUPPORTED.get(name.upper())
         if why:
+            dense = "make embeddings with sparse=False, and " if name == "SparseAdam" else ""
             raise CaptureError(f"{kind.__module__}.{kind.__qualname__} is not supported: {why}\n"
-                               "  cure: train with SGD, Adam, AdamW or another optimizer of docs/optimizers.md")
+                               f"  cure: {dense}train with SGD, Adam, AdamW or another optimizer of docs/optimizers.md")
     for group in optimizer.param_groups:
         if group.get("differentiable"):
             raise CaptureError("an optimizer with differentiable=True is not supported: its step is part of no "

@@ -23,6 +23,7 @@ from ...torch_api.operators import OpOverload, schema_of
 from ...torch_api.tracing import disable_current_modes, get_proxy_mode, pytree
 from .known_values import HIDES_WRITES
 from .lazy_rows import LOSSES, LOSSES_OF_CLASSES, Origin, RowCount, Rows, is_pointwise, moves_alone, refused
+from .masked_labels import TAKES_LABELS, ctc_loss
 
 _WEIGHTED_MEANS = (functional.mse_loss, functional.l1_loss)  # whose mean is over the weights
 _DIVISIONS = {getattr(owner, name) for owner in (torch, torch.Tensor) for name in ("div", "divide", "remainder", "fmod")}
@@ -172,6 +173,8 @@ class Mask(Origin):
     def take(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         if any(isinstance(leaf, Rows) and leaf.origin is not self for leaf in pytree.tree_leaves((args, kwargs))):
             raise refused(func, ", together with others that may be more or less")
+        if func in TAKES_LABELS:
+            return ctc_loss(func, self, args, kwargs)
         if func in LOSSES_OF_CLASSES or func in LOSSES:
             given = inspect.signature(func).bind(*args, **kwargs)
             given.apply_defaults()
