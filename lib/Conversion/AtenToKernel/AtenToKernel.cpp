@@ -35,7 +35,9 @@ LogicalResult checkTensor(Operation *op, Type type) {
   if (tensor.getEncoding())
     return op->emitOpError("still has a sharded value of type ") << tensor << ", run spmd-strip-sharding first";
   if (tensor.getNumElements() == 0)
-    return op->emitOpError("has an empty tensor of type ") << tensor << ", which no kernel takes";
+    return op->emitOpError("has an empty tensor of type ")
+           << tensor
+           << ", which no kernel takes; call the step with one row or more, and leave out what computes with none";
   if (!kernel::getArgumentType(tensor).isSignlessIntOrFloat())
     return op->emitOpError("has a tensor of type ") << tensor << ", for whose elements there are no kernels";
   return success();
@@ -46,9 +48,8 @@ LogicalResult lowerOp(GraphBuilder &g, Operation *op) {
     if (failed(checkTensor(op, type)))
       return failure();
   g.setOrigin(op);
-  for (auto *lower :
-       {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerScanOp, lowerNormalizationOp, lowerLossOp, lowerHeavyOp,
-        lowerAttentionOp, lowerIndexingOp, lowerWindowOp, lowerSpmdOp})
+  for (auto *lower : {lowerViewOp, lowerPointwiseOp, lowerReductionOp, lowerScanOp, lowerNormalizationOp, lowerLossOp,
+                      lowerHeavyOp, lowerAttentionOp, lowerIndexingOp, lowerWindowOp, lowerSpmdOp})
     if (Lowered lowered = lower(g, op))
       return *lowered;
   return op->emitOpError("has no kernel");
