@@ -40,6 +40,9 @@ from .world.device_meshes import meshes_outside
 from .world.environment import Environment
 from .world.function_caches import forgetting_fakes
 from .world.held import named_modules, no_gradients_outside
+from .world.reads.guards import ReadGuards
+from .world.reads.observer import Observer
+from .world.reads.records import Records
 from .world.iterators import check_taken, check_taken_so_far, has_ended
 from .world.side_effects import SideEffects, warn_of_output_and_clocks
 from .write.collect import collect, used
@@ -69,6 +72,7 @@ class TraceSession:
         self.results: Results | None = None
         self.followers: Followers | None = None  # while the step is traced
         self.effects: SideEffects | None = None
+        self.observer = Observer(Records(_is_ours))
 
     def trace(self) -> tuple[Trace, list[str]]:
         """The trace, and the parameters whose gradients outlive the step. Loops are traced iteration by iteration if nothing else
@@ -93,7 +97,7 @@ class TraceSession:
         traced.held.watched = {path: found for path, found in traced.held.watched.items()
                                if any(id(part) in self.followers.recorder.called for part in found[1].modules())}
         return dataclasses.replace(
-            traced, settings=settings, guards=self.followers.guards, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
+            traced, settings=settings, guards=self.followers.guards, reads=ReadGuards(self.observer.records), seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
             stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
             stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1),
             first_step_differs=self.fakes.first_step_differs and any(i.kind == "state" and i.state != "grad" for i, _ in traced.inputs)), leftover
@@ -216,7 +220,9 @@ class TraceSession:
             with entered(self._around_step()):
                 versions = list(map(version_of, batch))
                 with self.followers.iterations.followed(), self.followers.functions:
-                    returned = with_tensors(self.call.run(batch))
+                    with self.observer.watched():
+                        returned = self.call.run(batch)
+                    returned = with_tensors(returned)
                 check_taken(self.call.takings)
                 self._tell_of_gradients(batch)
                 self.followers.assigned.write()
@@ -264,8 +270,16 @@ class TraceSession:
             self.effects.note_item(value, stack)
         self.effects.check()
         self._hooks.check()
+        if self.observer.failure is not None:
+            raise self.observer.failure
         if not self.run.is_first:
             check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
+
+
+def _is_ours(value: Any) -> bool:
+    """What the trace itself has put in the place of something."""
+    module = getattr(value, "__module__", None) or type(value).__module__
+    return isinstance(module, str) and module.partition(".")[0] == "spmd"
 
 
 @contextlib.contextmanager

@@ -90,7 +90,8 @@ class Program:
             and len(need.options) == len(self.options) and all(
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
             and self._finds_what_it_holds(need.structure) and changed_value(self.constants) is None \
-            and not self.package.optimizer_numbers.what_is_new() and self.package.guards.hold(need.batch)
+            and not self.package.optimizer_numbers.what_is_new() and self.package.guards.hold(need.batch) \
+            and self.package.reads.difference() is None
 
     def what_is_new(self, call: StepCall, need: Need) -> str:
         """Why a call that needs something else is not served."""
@@ -111,6 +112,8 @@ class Program:
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, self.options))
                    for name, value in own.items() if given.get(name) != value]
+        if (other := self.package.reads.difference()) is not None:
+            changed.append(str(other))
         changed += filter(None, [self.package.optimizer_numbers.what_is_new(), self.package.guards.what_is_new(call.batch)])
         if not changed and not self.takes(need.gradients):
             return "it begins with gradients of earlier calls" if need.gradients else "it begins without gradients"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import sys
 from typing import Any, Callable, Collection, Iterator, Sequence
 
 import torch
@@ -185,6 +186,16 @@ class DispatchMode(TorchDispatchMode):
             return torch.device("meta") if args[0].fake_mode.in_kernel_invocation else args[0].fake_device
         if not (handlers := self._handlers_of(func)):
             return func(*args, **(kwargs or {}))
+        if (observer := sys.gettrace()) is None:
+            return self._through(handlers, func, args, kwargs)
+        sys.settrace(None)  # what runs below this line only traces the operator (world/reads/observer.py)
+        try:
+            return self._through(handlers, func, args, kwargs)
+        finally:
+            sys.settrace(observer)
+
+    def _through(self, handlers: Sequence[Handler], func: OpOverload, args: tuple, kwargs: dict[str, Any] | None) -> Any:
+        """Passes an operator through its handlers."""
         call, seen = OpCall(self, func, args, kwargs or {}), 0
         try:
             for handler in handlers:

@@ -1,0 +1,133 @@
+"""How Python finds an attribute, without running any of the user's code: which places a read of `value.name` looks at."""
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+import torch
+
+from ....torch_api.modules import buffers_of, children_of, parameters_of
+from .records import Kind, Read, Records, look_up
+from .values import ABSENT, CODE, TRACED, is_leaf
+
+_IGNORED_MODULES = ("torch", "spmd", "builtins", "typing", "sys", "warnings", "logging")
+
+
+def label_of(value: Any) -> str:
+    """How errors name an object to which no path is known."""
+    return getattr(value, "__name__", None) or type(value).__name__
+
+
+def read_global(records: Records, table: dict[str, Any], name: str) -> None:
+    """A function with the globals `table` reads one of them."""
+    if name in table and not _is_of_torch(table.get("__name__")):
+        records.read(table, Read(Kind.GLOBAL, name), table[name], lambda: "")
+
+
+def _is_of_torch(module: Any) -> bool:
+    return isinstance(module, str) and module.partition(".")[0] in _IGNORED_MODULES
+
+
+def read_attribute(records: Records, value: Any, name: str) -> None:
+    """The step reads value.name."""
+    cls = type(value)
+    if cls is types.ModuleType:
+        if name in value.__dict__ and not _is_of_torch(value.__name__):
+            records.read(value.__dict__, Read(Kind.GLOBAL, name), value.__dict__[name], lambda: "")
+    elif isinstance(value, type):
+        _read_of_class(records, value, value, name)
+        if name not in _OF_TYPES and not hasattr(type, name):
+            _read_member(records, cls, name)  # of the metaclass
+    elif cls is super:
+        owner = value.__self_class__
+        mro = owner.__mro__ if isinstance(owner, type) else ()
+        for base in mro[mro.index(value.__thisclass__) + 1:] if value.__thisclass__ in mro else ():
+            if name in base.__dict__:
+                _read_of_class(records, base, base, name)
+                break
+    elif not isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinFunctionType)) and not is_leaf(value):
+        _read_of_instance(records, value, cls, name)
+
+
+_OF_TYPES = frozenset(("__dict__", "__name__", "__qualname__", "__module__", "__mro__", "__bases__", "__class__", "__doc__"))
+
+
+def _read_of_class(records: Records, cls: type, start: type, name: str) -> None:
+    if name in _OF_TYPES:
+        return
+    found = look_up(start, name)
+    records.read(cls, Read(Kind.MEMBER, name), found, lambda: cls.__name__)
+
+
+def _read_member(records: Records, cls: type, name: str) -> Any:
+    """What the class of an instance defines; recorded but for classes of PyTorch's core and of C, which nobody changes."""
+    found = look_up(cls, name)
+    if cls.__flags__ & _HEAP and not _is_of_torch(cls.__module__):
+        records.read(cls, Read(Kind.MEMBER, name), found, lambda: cls.__name__)
+    return found
+
+
+_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+
+
+def _read_of_instance(records: Records, value: Any, cls: type, name: str) -> None:
+    label = lambda: label_of(value)  # noqa: E731
+    if name == "__dict__":
+        if isinstance(table := object.__getattribute__(value, "__dict__") if hasattr(cls, "__dict__") else None, dict):
+            records.note_table(value, table)
+        return
+    if name == "__class__":
+        return
+    if isinstance(value, torch.optim.Optimizer) and name in ("param_groups", "state", "defaults"):
+        return  # optimizer_numbers.py has all numbers in them
+    member = look_up(cls, name)
+    if member is not ABSENT and _is_data_descriptor(member):
+        if isinstance(member, (types.MemberDescriptorType, types.GetSetDescriptorType)) or type(member).__name__ == "_tuplegetter":
+            if not isinstance(value, tuple):
+                try:
+                    found = member.__get__(value, cls)
+                except Exception:  # an empty slot
+                    found = ABSENT
+                if isinstance(member, types.MemberDescriptorType) or is_leaf(found):
+                    records.read(value, Read(Kind.COMPUTED, name), found, label)
+        else:
+            _read_member(records, cls, name)  # a property: its own code is observed
+        return
+    table = _table_of(value)
+    if table is not None:
+        found = table.get(name, ABSENT)
+        if name != "training" or not isinstance(value, torch.nn.Module):
+            records.read(value, Read(Kind.ATTRIBUTE, name), found, label)
+        if found is not ABSENT:
+            return
+    if member is not ABSENT:
+        _read_member(records, cls, name)
+    elif isinstance(value, torch.nn.Module):
+        _read_registered(records, value, name)
+    elif cls.__flags__ & _HEAP:
+        _read_member(records, cls, name)
+
+
+def _read_registered(records: Records, module: torch.nn.Module, name: str) -> None:
+    """A parameter, a buffer or a child."""
+    for table in (children_of(module), parameters_of(module), buffers_of(module)):
+        if name in table:
+            if not isinstance(table[name], TRACED):
+                records.register(table, label_of(module))
+                records.read(table, Read(Kind.ITEM, name), table[name], lambda: label_of(module))
+            return
+
+
+def _is_data_descriptor(member: Any) -> bool:
+    cls = type(member)
+    return hasattr(cls, "__set__") or hasattr(cls, "__delete__")
+
+
+def _table_of(value: Any) -> dict[str, Any] | None:
+    """The __dict__ of an instance; None if it has none."""
+    try:
+        table = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return table if isinstance(table, dict) else None

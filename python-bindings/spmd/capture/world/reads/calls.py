@@ -1,0 +1,212 @@
+"""What calls of functions in C read of the objects that they get: such functions run no instruction that could be observed."""
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import operator
+import types
+from typing import Any, Callable
+
+import torch
+
+from .attributes import label_of, read_attribute
+from .records import Kind, Read, Records
+from .values import CONTAINERS, LEAVES, TRACED, is_leaf
+
+__all__ = ["call", "label_of", "read_all", "read_contained", "read_item", "read_size", "write_item"]
+
+
+def read_item(records: Records, container: Any, key: Any) -> None:
+    """The step reads container[key]."""
+    if not isinstance(container, CONTAINERS) or not records.is_known(container):
+        return
+    if isinstance(key, slice) or not isinstance(key, (*LEAVES, type, types.FunctionType, torch.nn.Module)):
+        if not isinstance(key, TRACED):
+            records.read_contents(container)
+        return
+    owner = records.owner_of(container)
+    if owner is not None:
+        read_attribute_of_table(records, owner, container, key)
+        return
+    try:
+        found = dict.get(container, key, _absent()) if isinstance(container, dict) else container[key]
+    except (LookupError, TypeError):
+        return
+    records.read(container, Read(Kind.ITEM, key), found, lambda: label_of(container))
+
+
+def read_attribute_of_table(records: Records, owner: Any, table: dict[str, Any], name: Any) -> None:
+    """vars(owner)[name]."""
+    records.read(owner, Read(Kind.ATTRIBUTE, name), table.get(name, _absent()), lambda: label_of(owner))
+
+
+def _absent() -> Any:
+    from .values import ABSENT
+    return ABSENT
+
+
+def read_contained(records: Records, container: Any, key: Any) -> None:
+    """The step asks whether key is in container."""
+    if not isinstance(container, CONTAINERS) or not records.is_known(container):
+        return
+    if isinstance(container, dict) and isinstance(key, LEAVES):
+        owner = records.owner_of(container)
+        if owner is not None:
+            read_attribute_of_table(records, owner, container, key)
+        else:
+            records.read(container, Read(Kind.CONTAINED, key), key in container, lambda: label_of(container))
+    elif not isinstance(key, TRACED):
+        records.read_contents(container)
+
+
+def read_size(records: Records, container: Any) -> None:
+    """The step reads how many entries there are."""
+    records.read(container, Read(Kind.SIZE, None), len(container), lambda: label_of(container))
+
+
+def read_all(records: Records, value: Any, depth: int = 0) -> None:
+    """The step, or a function in C that it calls, reads everything in a value."""
+    if isinstance(value, CONTAINERS):
+        if records.is_known(value):
+            records.read_contents(value)
+    elif isinstance(value, tuple) and depth < 2:
+        for entry in value[:64]:
+            if not isinstance(entry, (*TRACED, *LEAVES)):
+                read_all(records, entry, depth + 1)
+
+
+def write_item(records: Records, container: Any, key: Any) -> None:
+    """The step is about to write container[key]."""
+    if isinstance(container, CONTAINERS) and records.is_known(container):
+        owner = records.owner_of(container)
+        if owner is not None:
+            records.write(owner, key, lambda: label_of(owner))
+        else:
+            records.write(container, key if isinstance(key, LEAVES) and not isinstance(key, slice) else None, lambda: label_of(container))
+
+
+def call(records: Records, function: Any, args: list[Any]) -> None:
+    """The step calls a function that is not written in Python."""
+    if isinstance(function, types.BuiltinFunctionType) and (owner := function.__self__) is not None \
+            and not isinstance(owner, types.ModuleType):
+        function, args = getattr(type(owner), function.__name__, function), [owner, *args]  # a bound method
+    known = _KNOWN.get(function) if isinstance(function, _HASHED) else None
+    if known is not None:
+        known(records, args)
+        return
+    if isinstance(function, types.MethodDescriptorType) and isinstance(function.__objclass__, type):
+        reader = _METHODS.get((_family(function.__objclass__), function.__name__))
+        if reader is not None:
+            reader(records, args)
+            return
+    if isinstance(function, operator.attrgetter):
+        for path in function.__reduce__()[1]:
+            _read_path(records, args[0], path)
+        return
+    if isinstance(function, operator.itemgetter):
+        for key in function.__reduce__()[1]:
+            read_item(records, args[0], key)
+        return
+    if isinstance(function, functools.partial):
+        records.read(function, Read(Kind.COMPUTED, "args"), function.args, lambda: label_of(function.func))
+        records.read(function, Read(Kind.COMPUTED, "keywords"), function.keywords, lambda: label_of(function.func))
+        records.read_contents(function.keywords)
+        function = function.func
+        if not isinstance(function, (types.FunctionType, types.MethodType)):
+            call(records, function, args)
+        return
+    for value in args:
+        read_all(records, value)
+
+
+_HASHED = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, type)
+
+
+def _family(cls: type) -> type | None:
+    """dict for its subclasses, and so on."""
+    return next((kind for kind in CONTAINERS if issubclass(cls, kind)), None)
+
+
+def _read_path(records: Records, value: Any, path: str) -> None:
+    for name in path.split("."):
+        if isinstance(value, TRACED):
+            return
+        read_attribute(records, value, name)
+        value = getattr(value, name, None)
+
+
+def _getattr(records: Records, args: list[Any]) -> None:
+    if len(args) > 1 and isinstance(args[1], str) and not isinstance(args[0], TRACED):
+        read_attribute(records, args[0], args[1])
+
+
+def _setattr(records: Records, args: list[Any]) -> None:
+    if len(args) > 1 and not isinstance(args[0], TRACED):
+        records.write(args[0], args[1], lambda: label_of(args[0]))
+
+
+def _vars(records: Records, args: list[Any]) -> None:
+    if args and not isinstance(args[0], (*TRACED, type, types.ModuleType)):
+        read_attribute(records, args[0], "__dict__")
+
+
+def _len(records: Records, args: list[Any]) -> None:
+    if args and isinstance(args[0], CONTAINERS) and records.is_known(args[0]):
+        read_size(records, args[0])
+
+
+def _nothing(records: Records, args: list[Any]) -> None:
+    pass
+
+
+def _one_item(records: Records, args: list[Any]) -> None:
+    if len(args) > 1:
+        read_item(records, args[0], args[1])
+
+
+def _one_contained(records: Records, args: list[Any]) -> None:
+    if len(args) > 1:
+        read_contained(records, args[0], args[1])
+
+
+def _everything(records: Records, args: list[Any]) -> None:
+    for value in args:
+        read_all(records, value)
+
+
+def _write_one(records: Records, args: list[Any]) -> None:
+    _one_item(records, args)
+    if len(args) > 1:
+        write_item(records, args[0], args[1])
+
+
+def _write_any(records: Records, args: list[Any]) -> None:
+    if args and isinstance(args[0], CONTAINERS) and records.is_known(args[0]):
+        owner = records.owner_of(args[0])
+        if owner is None:
+            records.write(args[0], None, lambda: label_of(args[0]))
+        else:
+            for source in args[1:]:
+                for name in source if isinstance(source, dict) else ():
+                    records.write(owner, name, lambda: label_of(owner))
+    for value in args[1:]:
+        read_all(records, value)
+
+
+_KNOWN: dict[Any, Callable[[Records, list[Any]], None]] = {
+    getattr: _getattr, hasattr: _getattr, object.__getattribute__: _getattr, type.__getattribute__: _getattr,
+    setattr: _setattr, delattr: _setattr, object.__setattr__: _setattr, object.__delattr__: _setattr,
+    vars: _vars, len: _len,
+    **dict.fromkeys((isinstance, issubclass, id, callable, hash, type, super, print, object.__new__, object.__init__, builtins.__build_class__,
+                     builtins.__import__, globals, locals, repr), _nothing),
+}
+_READS = {"get": _one_item, "__getitem__": _one_item, "__contains__": _one_contained, "__len__": _len}
+_METHODS: dict[tuple[type | None, str], Callable[[Records, list[Any]], None]] = {
+    **{(kind, name): reader for kind in CONTAINERS for name, reader in _READS.items()},
+    **{(dict, name): _write_one for name in ("pop", "setdefault", "__setitem__", "__delitem__", "move_to_end")},
+    **{(kind, name): _write_any for kind in CONTAINERS
+       for name in ("update", "clear", "popitem", "append", "extend", "insert", "remove", "sort", "reverse", "add", "discard", "appendleft",
+                    "extendleft", "popleft", "rotate", "difference_update", "intersection_update", "symmetric_difference_update")},
+    **{(kind, "pop"): _write_any for kind in (list, set, collections.deque)},
+}

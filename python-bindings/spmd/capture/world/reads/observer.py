@@ -1,0 +1,239 @@
+"""Observes the Python that runs while a step is traced: each instruction that reads or writes an object, with its operands.
+
+The observer is a trace function (sys.settrace) that gets an event before each instruction of the code that scope.py names. Tables by code
+and offset say which instructions matter. Everything else runs at full speed: dispatch_mode.py turns the observer off while an operator is
+traced, and frames of other code get no events.
+"""
+from __future__ import annotations
+
+import contextlib
+import dis
+import sys
+import threading
+import types
+from typing import Any, Callable, Iterator
+
+import torch
+
+from . import calls
+from .attributes import read_attribute, read_global
+from .operand_stack import function_of, operands, top
+from .records import Kind, Read, Records
+from .scope import is_observed_file
+from .values import CONTAINERS, LEAVES, TRACED
+
+_Handler = Callable[["Observer", types.FrameType, Any], None]
+_SKIPPED = (*TRACED, *LEAVES, types.FunctionType, types.MethodType)
+
+
+class Observer:
+    """Records what the code of one trace reads and writes."""
+
+    def __init__(self, records: Records):
+        self.records = records
+        self.failure: BaseException | None = None
+        self._tables: dict[int, tuple[types.CodeType, dict[int, tuple[_Handler, Any]] | None]] = {}
+        self._fresh: dict[int, Any] = {}  # cells that the step makes
+        self._pending: tuple[types.FrameType, Callable[[Any], None]] | None = None
+        self._frame: types.FrameType | None = None
+        records.line = self._line
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """While entered, the code of this thread is observed."""
+        before = sys.gettrace()
+        self._before = before
+        sys.settrace(self._call)
+        _active.observers = (*getattr(_active, "observers", ()), self)
+        try:
+            yield
+        finally:
+            sys.settrace(before)
+            _active.observers = _active.observers[:-1]
+            self._pending = self._frame = None
+
+    def _line(self) -> tuple[types.CodeType, int]:
+        frame = self._frame
+        return (frame.f_code, frame.f_lasti)
+
+    def _call(self, frame: types.FrameType, event: str, _: Any) -> Any:
+        code = frame.f_code
+        known = self._tables.get(id(code))
+        if known is None:
+            known = self._tables[id(code)] = (code, _table_of(code) if is_observed_file(code.co_filename) else None)
+        if known[1] is None:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        table = known[1]
+
+        def local(frame: types.FrameType, event: str, _: Any) -> Any:
+            if event == "opcode":
+                if self._pending is not None:
+                    self._finish(frame)
+                found = table.get(frame.f_lasti)
+                if found is not None:
+                    self._frame = frame
+                    try:
+                        found[0](self, frame, found[1])
+                    except Exception as error:  # a trace function that raises is removed
+                        self.failure = self.failure or error
+            return local
+        return local
+
+    def _finish(self, frame: types.FrameType) -> None:
+        """Sees the result of the instruction before."""
+        (pending, note), self._pending = self._pending, None
+        if pending is frame:
+            note(top(frame))
+
+    def note_fresh(self, frame: types.FrameType) -> None:
+        """The next result is a cell that the step makes."""
+        def note(cell: Any) -> None:
+            self._fresh[id(cell)] = cell
+        self._pending = (frame, note)
+
+    def cell_of(self, frame: types.FrameType, name: str) -> Any:
+        """The cell of a free variable of the code that a frame runs, if it was there before the trace."""
+        function = function_of(frame)
+        cell = function.__closure__[frame.f_code.co_freevars.index(name)]
+        return None if id(cell) in self._fresh else cell
+
+
+_active = threading.local()
+
+
+@contextlib.contextmanager
+def unobserved() -> Iterator[None]:
+    """While entered, nothing is observed in this thread."""
+    trace = sys.gettrace()
+    sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(trace)
+
+
+# What each instruction reads and writes. `argument` is the instruction's.
+
+def _load_attribute(observer: Observer, frame: types.FrameType, name: str) -> None:
+    value = top(frame)
+    if not isinstance(value, TRACED):
+        read_attribute(observer.records, value, name)
+
+
+def _load_global(observer: Observer, frame: types.FrameType, name: str) -> None:
+    read_global(observer.records, frame.f_globals, name)
+
+
+def _load_free(observer: Observer, frame: types.FrameType, name: str) -> None:
+    cell = observer.cell_of(frame, name)
+    if cell is not None:
+        try:
+            observer.records.read(cell, Read(Kind.CELL, name), cell.cell_contents, lambda: name)
+        except ValueError:  # empty
+            pass
+
+
+def _load_closure(observer: Observer, frame: types.FrameType, name: str) -> None:
+    if name in frame.f_code.co_cellvars:
+        observer.note_fresh(frame)
+
+
+def _load_item(observer: Observer, frame: types.FrameType, _: Any) -> None:
+    container, key = operands(frame, 2)
+    calls.read_item(observer.records, container, key)
+
+
+def _contains(observer: Observer, frame: types.FrameType, _: Any) -> None:
+    key, container = operands(frame, 2)
+    calls.read_contained(observer.records, container, key)
+
+
+def _use(observer: Observer, frame: types.FrameType, count: int) -> None:
+    """Everything in the last `count` operands is read."""
+    for value in (top(frame),) if count == 1 else operands(frame, count):
+        if not isinstance(value, _SKIPPED):
+            calls.read_all(observer.records, value)
+
+
+def _test(observer: Observer, frame: types.FrameType, _: Any) -> None:
+    value = top(frame)
+    if isinstance(value, CONTAINERS) and observer.records.is_known(value):
+        calls.read_size(observer.records, value)
+
+
+def _store_attribute(observer: Observer, frame: types.FrameType, name: str) -> None:
+    owner = top(frame)
+    if not isinstance(owner, TRACED):
+        observer.records.write(owner, name, lambda: calls.label_of(owner))
+
+
+def _store_item(observer: Observer, frame: types.FrameType, _: Any) -> None:
+    container, key = operands(frame, 2)
+    calls.write_item(observer.records, container, key)
+
+
+def _store_global(observer: Observer, frame: types.FrameType, name: str) -> None:
+    observer.records.write(frame.f_globals, name, lambda: "")
+
+
+def _store_free(observer: Observer, frame: types.FrameType, name: str) -> None:
+    if name in frame.f_code.co_freevars and (cell := observer.cell_of(frame, name)) is not None:
+        observer.records.write(cell, name, lambda: name)
+
+
+def _call(observer: Observer, frame: types.FrameType, count: int) -> None:
+    first, second, *rest = operands(frame, count + 2)
+    function, args = (second, rest) if first is None else (first, [second, *rest])
+    if not isinstance(function, (types.FunctionType, types.MethodType)):
+        calls.call(observer.records, function, args)
+
+
+def _call_unpacked(observer: Observer, frame: types.FrameType, flags: int) -> None:
+    function, args, *rest = operands(frame, 2 + (flags & 1))
+    for value in (args, *rest):
+        if isinstance(value, CONTAINERS) and observer.records.is_known(value):
+            observer.records.read_contents(value)
+    if not isinstance(function, (types.FunctionType, types.MethodType)) and isinstance(args, tuple):
+        calls.call(observer.records, function, [*args, *(rest[0].values() if rest and isinstance(rest[0], dict) else ())])
+
+
+_HANDLERS: dict[str, _Handler] = {
+    "LOAD_ATTR": _load_attribute, "LOAD_METHOD": _load_attribute, "IMPORT_FROM": _load_attribute,
+    "LOAD_GLOBAL": _load_global, "LOAD_CLOSURE": _load_closure,
+    "BINARY_SUBSCR": _load_item, "CONTAINS_OP": _contains,
+    "STORE_ATTR": _store_attribute, "DELETE_ATTR": _store_attribute,
+    "STORE_SUBSCR": _store_item, "DELETE_SUBSCR": _store_item,
+    "STORE_GLOBAL": _store_global, "DELETE_GLOBAL": _store_global, "STORE_DEREF": _store_free, "DELETE_DEREF": _store_free,
+    "PRECALL": _call, "CALL_FUNCTION_EX": _call_unpacked,
+    "UNARY_NOT": _test,
+    **dict.fromkeys(("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE",
+                     "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP", "POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "TO_BOOL"), _test),
+}
+_USES = {"GET_ITER": 1, "GET_LEN": 1, "UNPACK_SEQUENCE": 1, "UNPACK_EX": 1, "LIST_EXTEND": 1, "SET_UPDATE": 1, "DICT_UPDATE": 1,
+         "DICT_MERGE": 1, "COMPARE_OP": 2, "BINARY_OP": 2, "FORMAT_VALUE": 1, "FOR_ITER": 1, "SEND": 1, "GET_YIELD_FROM_ITER": 1,
+         "MATCH_MAPPING": 1, "MATCH_SEQUENCE": 1, "MATCH_KEYS": 2, "BEFORE_WITH": 1}
+
+
+def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
+    """The handlers of the instructions of some code, by offset. An instruction with a long argument has its event at the first part."""
+    table: dict[int, tuple[_Handler, Any]] = {}
+    begin = None
+    for instruction in dis.get_instructions(code):
+        name = instruction.opname
+        if name == "EXTENDED_ARG":
+            begin = instruction.offset if begin is None else begin
+            continue
+        found: tuple[_Handler, Any] | None = None
+        if name in _USES:
+            found = (_use, _USES[name])
+        elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
+            found = (_load_free, instruction.argval) if instruction.argval in code.co_freevars else None
+        elif name in _HANDLERS:
+            found = (_HANDLERS[name], instruction.arg if name in ("PRECALL", "CALL_FUNCTION_EX") else instruction.argval)
+        if found is not None:
+            table[instruction.offset] = found
+            if begin is not None:
+                table[begin] = found
+        begin = None
+    return table

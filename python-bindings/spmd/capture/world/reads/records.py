@@ -1,0 +1,215 @@
+"""What the Python of a step has read and written: the holder of each value, the place in it, and the value at the beginning of the step.
+
+A holder is an object that existed before the trace: an instance, a class, a dict, a list, a module's globals, a cell of a closure.
+Objects that the step makes itself are holders, too, until they are gone: nothing that is read from them can change before the next call.
+"""
+from __future__ import annotations
+
+import collections
+import enum
+import types
+import weakref
+from typing import Any, Callable, Iterator, NamedTuple
+
+import torch
+
+from .values import ABSENT, CONTAINERS, LEAVES, TRACED, kept
+
+
+class Kind(enum.Enum):
+    """What is read of a holder."""
+
+    ATTRIBUTE = enum.auto()  # the entry `key` of its __dict__
+    COMPUTED = enum.auto()  # what getattr() gives for `key`: slots, and attributes that code of C computes
+    MEMBER = enum.auto()  # what the class `holder`, or one of its bases, defines as `key`
+    ITEM = enum.auto()  # the entry `key` of a dict, list or deque
+    CONTAINED = enum.auto()  # whether `key` is in a dict
+    CONTENTS = enum.auto()  # all entries, in their order
+    SIZE = enum.auto()  # the number of entries
+    CELL = enum.auto()  # the variable of a closure
+    GLOBAL = enum.auto()  # the entry `key` of a module's globals
+
+
+class Read(NamedTuple):
+    """A place in a holder."""
+
+    kind: Kind
+    key: Any
+
+
+class Holder:
+    """An object, what was read of it, and what was written. `label`: how errors name it."""
+
+    __slots__ = ("_get", "label", "reads", "written", "before", "lines")
+
+    def __init__(self, value: Any, label: str):
+        self.label = label
+        self.reads: dict[Read, Any] = {}
+        self.written: set[Any] = set()  # keys; None: its entries as a whole
+        self.before: tuple[Any, ...] | None = None  # its entries before the first write
+        self.lines: dict[Read, tuple[types.CodeType, int]] = {}
+        try:
+            self._get: Callable[[], Any] = weakref.ref(value)
+        except TypeError:
+            self._get = lambda: value
+
+    def get(self) -> Any:
+        """The object; None if it is gone."""
+        return self._get()
+
+    def rebind(self, value: Any) -> None:
+        """Takes another object in place of this one, of which all reads give the same."""
+        try:
+            self._get = weakref.ref(value)
+        except TypeError:
+            self._get = lambda: value
+
+
+def look_up(cls: type, name: str) -> Any:
+    """What a class or one of its bases defines, as it stands there: no descriptor is called."""
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return ABSENT
+
+
+def _item(holder: Any, key: Any) -> Any:
+    try:
+        return holder.get(key, ABSENT) if type(holder) in (dict, collections.OrderedDict) else \
+            dict.get(holder, key, ABSENT) if isinstance(holder, dict) else holder[key]
+    except (LookupError, TypeError):
+        return ABSENT
+
+
+def contents(container: Any) -> tuple[Any, ...]:
+    """The entries of a container, keys and values of a dict; of a large one the number of entries."""
+    if len(container) > 10_000:  # data, not a configuration
+        return (len(container),)
+    if isinstance(container, dict):
+        return (*container.keys(), *container.values())
+    return tuple(container)
+
+
+def _cell(holder: Any, key: Any) -> Any:
+    try:
+        return holder.cell_contents
+    except ValueError:
+        return ABSENT
+
+
+READERS: dict[Kind, Callable[[Any, Any], Any]] = {
+    Kind.ATTRIBUTE: lambda holder, key: holder.__dict__.get(key, ABSENT),
+    Kind.COMPUTED: lambda holder, key: getattr(holder, key, ABSENT),
+    Kind.MEMBER: look_up,
+    Kind.ITEM: _item,
+    Kind.CONTAINED: lambda holder, key: key in holder,
+    Kind.CONTENTS: lambda holder, key: contents(holder),
+    Kind.SIZE: lambda holder, key: len(holder),
+    Kind.CELL: _cell,
+    Kind.GLOBAL: lambda holder, key: holder.get(key, ABSENT),
+}
+
+
+class Records:
+    """The holders of one trace."""
+
+    def __init__(self, is_ignored: Callable[[Any], bool]):
+        self._is_ignored = is_ignored
+        self.holders: dict[int, Holder] = {}
+        self.line: Callable[[], tuple[types.CodeType, int]] = lambda: (compile("", "", "exec"), 0)
+        self._containers: dict[int, tuple[Any, str]] = {}  # that were there before the trace
+        self._owners: dict[int, Any] = {}  # objects, by the id of their __dict__
+
+    def holder(self, value: Any, label: Callable[[], str]) -> Holder:
+        """That of an object; makes one where there is none."""
+        found = self.holders.get(id(value))
+        if found is None or found.get() is not value:
+            found = self.holders[id(value)] = Holder(value, label())
+        return found
+
+    def is_known(self, container: Any) -> bool:
+        """A container that was there before the trace."""
+        return id(container) in self._containers
+
+    def note_table(self, owner: Any, table: dict[str, Any]) -> None:
+        """`table` is the __dict__ of `owner`."""
+        self._owners[id(table)] = owner
+        self._containers[id(table)] = (table, _name_of(owner))
+
+    def owner_of(self, table: Any) -> Any:
+        """The object whose __dict__ a dict is; None for other dicts."""
+        return self._owners.get(id(table))
+
+    def register(self, value: Any, label: str, depth: int = 0) -> None:
+        """Notes containers that were there before the trace; those inside of tuples, too."""
+        if isinstance(value, CONTAINERS):
+            self._containers.setdefault(id(value), (value, label))
+        elif isinstance(value, tuple) and depth < 4:
+            for entry in value:
+                self.register(entry, label, depth + 1)
+
+    def read(self, value: Any, read: Read, result: Any, label: Callable[[], str]) -> None:
+        """`read` of the object `value` gave `result`."""
+        holder = self.holder(value, label)
+        if read in holder.reads:
+            return
+        is_new = not holder.written or read.key not in holder.written and (None not in holder.written or read.kind in _OF_OBJECTS)
+        if is_new:
+            if self._is_ignored(result):
+                return
+            self.register(result, _path(holder.label, read))
+            holder.reads[read] = kept(result)
+            holder.lines[read] = self.line()
+        elif holder.before is not None and read.kind in (Kind.CONTENTS, Kind.ITEM, Kind.SIZE):
+            everything = Read(Kind.CONTENTS, None)  # what it was before the step has written to it
+            holder.reads.setdefault(everything, holder.before)
+            holder.lines.setdefault(everything, self.line())
+
+    def read_contents(self, container: Any) -> None:
+        """Everything in a container was read, at any depth."""
+        owner = self.owner_of(container)
+        label = self._containers[id(container)][1]
+        entries = contents(container)
+        if owner is not None:
+            for name, value in list(container.items()):
+                self.read(owner, Read(Kind.ATTRIBUTE, name), value, lambda: label)
+            return
+        known = self.holders.get(id(container))
+        if known is not None and Read(Kind.CONTENTS, None) in known.reads:
+            return
+        self.read(container, Read(Kind.CONTENTS, None), tuple(map(kept, entries)), lambda: label)
+        if len(entries) <= 256:
+            for number, entry in enumerate(entries):
+                self.register(entry, f"{label}[{number}]")
+                if self.is_known(entry) and entry is not container:
+                    self.read_contents(entry)
+
+    def write(self, value: Any, key: Any, label: Callable[[], str]) -> None:
+        """The entry or attribute `key` of an object is about to be written; None: any of its entries."""
+        holder = self.holder(value, label)
+        if isinstance(value, CONTAINERS) and holder.before is None and (key is None or not isinstance(value, dict)):
+            holder.before = tuple(map(kept, contents(value)))
+            key = None
+        holder.written.add(key)
+
+
+_OF_OBJECTS = (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER)
+
+
+def _name_of(value: Any) -> str:
+    return getattr(value, "__name__", None) or type(value).__name__
+
+
+def _path(label: str, read: Read) -> str:
+    return path_of(label, read)
+
+
+def path_of(label: str, read: Read) -> str:
+    """How errors name a place."""
+    if read.kind in (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER):
+        return f"{label}.{read.key}"
+    if read.kind in (Kind.ITEM, Kind.CONTAINED):
+        return f"{label}[{read.key!r}]"
+    if read.kind is Kind.GLOBAL:
+        return str(read.key)
+    return label if read.kind is Kind.CELL else f"{'the size of ' * (read.kind is Kind.SIZE)}{label}"

@@ -1,0 +1,44 @@
+"""Which code is observed: all Python that runs in a step, except the code that only traces it.
+
+PyTorch's own modules keep numbers (the rate of a dropout, the steps of a scheduler), and so do libraries. What PyTorch runs to trace,
+dispatch and differentiate keeps none that a graph depends on.
+"""
+from __future__ import annotations
+
+import functools
+import os
+import sysconfig
+
+import torch
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))) + os.sep
+_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+
+# Parts of PyTorch that keep numbers which a step reads.
+_OF_TORCH = tuple(_TORCH + part.replace("/", os.sep) for part in (
+    "nn/modules/", "nn/utils/", "optim/lr_scheduler.py", "optim/swa_utils.py", "distributions/", "ao/"))
+# What PyTorch does around each call of a module: the hooks and modes that it reads are guarded by programs.look_at().
+_AROUND_MODULES = _TORCH + os.path.join("nn", "modules", "module.py")
+# Parts of Python that read or copy the user's objects.
+_OF_PYTHON = tuple(_STDLIB + part.replace("/", os.sep) for part in (
+    "collections/", "contextlib.py", "copy.py", "dataclasses.py", "functools.py", "types.py", "os.py", "operator.py", "statistics.py",
+    "fractions.py", "string.py", "weakref.py", "queue.py", "heapq.py", "bisect.py", "configparser.py"))
+# Libraries whose numbers reach no graph: arithmetic on shapes, progress bars, numerics on values that are compared as arrays.
+_LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packaging", "filelock", "huggingface_hub", "pytest", "_pytest",
+              "pluggy", "tensorboard", "wandb", "rich")
+
+
+@functools.lru_cache(maxsize=None)
+def is_observed_file(path: str) -> bool:
+    """Whether the reads of a file's code are recorded. Code without a file (made at run time, as the methods of dataclasses are) is."""
+    if path.startswith("<"):
+        return not path.startswith("<frozen")
+    path = os.path.abspath(path)
+    if path.startswith(_TORCH):
+        return path.startswith(_OF_TORCH) and path != _AROUND_MODULES
+    if path.startswith(_OURS):
+        return False
+    if "site-packages" + os.sep in path:
+        return path.rpartition("site-packages" + os.sep)[2].split(os.sep)[0].removesuffix(".py") not in _LIBRARIES
+    return not path.startswith(_STDLIB) or path.startswith(_OF_PYTHON)
