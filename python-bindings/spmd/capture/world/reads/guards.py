@@ -3,15 +3,16 @@ from __future__ import annotations
 
 import dis
 import types
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 from ...errors import Frame
+from .fast_check import FastCheck, Place
 from .records import READERS, Holder, Kind, Read, Records, path_of
-from .values import ABSENT, CODE, TENSOR, TRACED, is_leaf, kept, same_leaf
+from .values import ABSENT, CODE, TENSOR, is_leaf, kept, same_leaf
 
 
 class Difference(NamedTuple):
-    """A guard that does not hold."""
+    """A place where a call finds something else."""
 
     path: str
     before: Any
@@ -19,49 +20,55 @@ class Difference(NamedTuple):
     frame: Frame
 
     def __str__(self) -> str:
-        now, before = (repr(value) if is_leaf(value) else "another value" for value in (self.now, self.before))
-        return f"'{self.path}' is {now}, it was {before}"
+        now, before = (repr(value) if is_leaf(value) else "another object" for value in (self.now, self.before))
+        return f"'{self.path}' is {now}, it was {before}" if now != before else f"'{self.path}' is another object"
 
 
 class ReadGuards:
-    """Those of one program."""
+    """Those of one program: places, and what was read there."""
 
     def __init__(self, records: Records | None = None):
-        self._holders: list[Holder] = []
-        self._by_id: dict[int, Holder] = {}
-        self._keep: list[Any] = []
-        if records is not None:
-            for holder in records.holders.values():
-                value = holder.get()
-                if value is None or not holder.reads:
-                    continue
-                reads = {read: result for read, result in holder.reads.items()
-                         if not _is_explained_by_the_trace(holder, read, value, result)}
-                if reads:
-                    holder.reads = reads
-                    self._holders.append(holder)
-                    self._by_id[id(value)] = holder
-                    self._keep.append(value)
+        self._places: list[Place] = []
+        self._origins: list[tuple[Holder, Read]] = []
+        self._of: dict[int, list[Place]] = {}
+        for holder in records.holders.values() if records is not None else ():
+            owner = holder.get()
+            if owner is None:  # made by the step, and gone
+                continue
+            for read, value in holder.reads.items():
+                if not _was_replaced_by_the_trace(holder, read, owner, value):
+                    self._places.append(place := Place(owner, read.kind, read.key, value))
+                    self._origins.append((holder, read))
+                    self._of.setdefault(id(owner), []).append(place)
+        self._fast: FastCheck | None = None
 
     def __len__(self) -> int:
-        return sum(len(holder.reads) for holder in self._holders)
+        return len(self._places)
 
     def difference(self) -> Difference | None:
-        """The first guard that does not hold; None if all hold."""
-        for holder in self._holders:
-            value = holder.get()
-            if value is None:
-                continue
-            for read, result in holder.reads.items():
-                now = READERS[read.kind](value, read.key)
-                if now is result:
-                    continue
-                if not self._is_same(result, now, {}):
-                    code, offset = holder.lines[read]
-                    return Difference(path_of(holder.label, read), result, now, Frame(code.co_filename, _line_of(code, offset), code.co_name))
+        """The first place where a call would read something else; None if there is none."""
+        if self._fast is None:
+            self._fast = FastCheck(self._places)
+        try:
+            suspects = self._fast()
+        except Exception:  # an entry or an attribute is gone
+            suspects = range(len(self._places))
+        for number in suspects:
+            place = self._places[number]
+            try:
+                now = place.now()
+            except Exception:
+                now = ABSENT
+            if not self._is_same(place.value, now, set()):
+                holder, read = self._origins[number]
+                code, offset = holder.lines[read]
+                frame = Frame(code.co_filename, _line_of(code, offset), code.co_name)
+                return Difference(path_of(holder.label, read), place.value, now, frame)
+            if is_leaf(now):
+                self._fast.take(number, now)
         return None
 
-    def _is_same(self, before: Any, now: Any, compared: dict[tuple[int, int], bool]) -> bool:
+    def _is_same(self, before: Any, now: Any, compared: set[tuple[int, int]]) -> bool:
         """Whether the step reads the same of two values: equal leaves, or objects of one class whose places that were read are the same."""
         now = kept(now)
         if before is now:
@@ -71,13 +78,12 @@ class ReadGuards:
         if is_leaf(before) or is_leaf(now):
             return same_leaf(before, now)
         pair = (id(before), id(now))
-        if pair in compared:
-            return compared[pair]
-        compared[pair] = True  # of a circle
-        same = compared[pair] = self._are_alike(before, now, compared)
-        return same
+        if pair in compared:  # of a circle, or compared before
+            return True
+        compared.add(pair)
+        return self._are_alike(before, now, compared)
 
-    def _are_alike(self, before: Any, now: Any, compared: dict[tuple[int, int], bool]) -> bool:
+    def _are_alike(self, before: Any, now: Any, compared: set[tuple[int, int]]) -> bool:
         if type(before) is not type(now):
             return False
         if isinstance(before, tuple):
@@ -87,24 +93,22 @@ class ReadGuards:
         if isinstance(before, types.FunctionType):
             cells = zip(before.__closure__ or (), now.__closure__ or ())
             return before.__code__ is now.__code__ and self._is_same(before.__defaults__, now.__defaults__, compared) \
-                and all(self._is_same(a, b, compared) for a, b in cells)
+                and self._is_same(before.__kwdefaults__, now.__kwdefaults__, compared) \
+                and all(a is b or self._is_same(READERS[Kind.CELL](a, None), READERS[Kind.CELL](b, None), compared) for a, b in cells)
         if isinstance(before, CODE):
             return False
-        holder = self._by_id.get(id(before))
-        if holder is None:
-            return True
-        return all(self._is_same(result, READERS[read.kind](now, read.key), compared) for read, result in holder.reads.items())
+        return all(self._is_same(place.value, READERS[place.kind](now, place.key), compared) for place in self._of.get(id(before), ()))
 
 
-def _is_explained_by_the_trace(holder: Holder, read: Read, value: Any, result: Any) -> bool:
-    """What differs after the trace although the step has not written it: the trace itself had put something in its place."""
+def _was_replaced_by_the_trace(holder: Holder, read: Read, owner: Any, value: Any) -> bool:
+    """Whether the trace itself had put something else there: after the trace it is another value, and the step has not written it."""
     if read.key in holder.written or None in holder.written:
         return False
     try:
-        now = READERS[read.kind](value, read.key)
+        now = READERS[read.kind](owner, read.key)
     except Exception:
         return True
-    return now is not result and not ReadGuards()._is_same(result, now, {})
+    return now is not value and not ReadGuards()._is_same(value, now, set())
 
 
 def _line_of(code: types.CodeType, offset: int) -> int:
