@@ -13,7 +13,7 @@ from ..remarks import remark
 from ..torch_api.tensors import version_of
 from ..torch_api.tracing import make_fx, make_fx_options, pytree
 from .call import StepCall
-from .errors import CaptureError, explain
+from .errors import CaptureError, Frame, error_at, explain
 from .followers import Followers, follow
 from .loops.placeholders import CannotRepeat
 from .model.activation_checkpoint import inline_checkpoints
@@ -40,9 +40,10 @@ from .world.device_meshes import meshes_outside
 from .world.environment import Environment
 from .world.function_caches import forgetting_fakes
 from .world.held import named_modules, no_gradients_outside
-from .world.reads.guards import ReadGuards
+from .world.reads.guards import ReadGuards, line_of
 from .world.reads.observer import Observer
 from .world.reads.records import Records
+from .world.reads.writes import Write, take_writes
 from .world.iterators import check_taken, check_taken_so_far, has_ended
 from .world.side_effects import SideEffects, warn_of_output_and_clocks
 from .write.collect import collect, used
@@ -73,6 +74,7 @@ class TraceSession:
         self.followers: Followers | None = None  # while the step is traced
         self.effects: SideEffects | None = None
         self.observer = Observer(Records(_is_ours))
+        self.writes: list[Write] = []
 
     def trace(self) -> tuple[Trace, list[str]]:
         """The trace, and the parameters whose gradients outlive the step. Loops are traced iteration by iteration if nothing else
@@ -97,7 +99,8 @@ class TraceSession:
         traced.held.watched = {path: found for path, found in traced.held.watched.items()
                                if any(id(part) in self.followers.recorder.called for part in found[1].modules())}
         return dataclasses.replace(
-            traced, settings=settings, guards=self.followers.guards, reads=ReadGuards(self.observer.records), seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
+            traced, settings=settings, guards=self.followers.guards, reads=ReadGuards(self.observer.records),
+            python_writes=self.writes, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
             stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
             stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1),
             first_step_differs=self.fakes.first_step_differs and any(i.kind == "state" and i.state != "grad" for i, _ in traced.inputs)), leftover
@@ -220,9 +223,7 @@ class TraceSession:
             with entered(self._around_step()):
                 versions = list(map(version_of, batch))
                 with self.followers.iterations.followed(), self.followers.functions:
-                    with self.observer.watched():
-                        returned = self.call.run(batch)
-                    returned = with_tensors(returned)
+                    returned = with_tensors(self._run(batch))
                 check_taken(self.call.takings)
                 self._tell_of_gradients(batch)
                 self.followers.assigned.write()
@@ -231,6 +232,18 @@ class TraceSession:
                     self.fakes.keep_gradients()
             return self._outputs(returned, batch, versions)
         return traced_step
+
+    def _run(self, batch: list[torch.Tensor]) -> Any:
+        """Runs the step; what its Python writes is put back, for a compiled step to write it after each call."""
+        call, records = self.call, self.observer.records
+        for value in (getattr(call.train_step, "__self__", None), *call.others.values(), *self.fakes.whole.modules(), *call.optimizers.parts):
+            records.register(value, "self" if value is getattr(call.train_step, "__self__", None) else type(value).__name__)
+        try:
+            with self.observer.watched():
+                return call.run(batch)
+        finally:
+            if call.options.writes_batch:
+                self.writes = take_writes(records)
 
     def _tell_of_gradients(self, batch: list[torch.Tensor]) -> None:
         for name, tensor in zip(self.call.batch_names, batch):
@@ -272,6 +285,10 @@ class TraceSession:
         self._hooks.check()
         if self.observer.failure is not None:
             raise self.observer.failure
+        for _, label, (code, offset) in self.observer.records.taken[:1]:
+            raise error_at([Frame(code.co_filename, line_of(code, offset), code.co_name)],
+                           f"the step takes values from the iterator '{label}', which a captured step would do once, when it is captured",
+                           "take them outside of the step, and pass tensors in")
         if not self.run.is_first:
             check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
 

@@ -18,6 +18,7 @@ from ..capture.ops.draws import default_seed, seeded_with
 from ..capture.ops.sync_batch_norm import one_device
 from ..capture.optimizer.optimizers import Optimizers
 from ..capture.optimizer.scheduled import can_be_input, cycled_options, read_option
+from ..capture.world.captured_constants import CapturedConstant
 from ..capture.world.held import whole
 from ..capture.world.leaked_values import check_reads_nothing_left
 from ..capture.write.batch_sizes import OtherStep, capture_sizes, count_rows
@@ -41,14 +42,6 @@ def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: 
     options = training.options
     if any(ends for _, ends in (taking.count for taking in call.takings)):  # the step may end by that
         _capture(training, rows, _scheduled(training, need.options, call.optimizers), need.gradients)
-    if training.compiles >= training.max_compiles:
-        raise RuntimeError(
-            f"{training.name} was compiled {training.compiles} times, which is max_compiles; what was new each time:\n"
-            + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in training.programs)
-            + f"\nnow: {training.current.what_is_new(call, need)}\n"
-            "  cure: say dynamic_batch=, the most rows that a batch has; pad batches to few shapes, drop the last batch of "
-            "an epoch, pass numbers that change as "
-            "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
     why = "" if training.current is None else training.current.what_is_new(call, need)
     processes = training.processes
     seed = processes.gather_objects(default_seed())[0]
@@ -70,6 +63,12 @@ def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: 
         return package, everything, words, units.plan(everything, training.ranks, options.step.precision)
 
     package, everything, words, plan = processes.together(capture)
+    hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
+    fixed = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(need.options)]
+    is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
+    if (twin := _with_equal_graph(training, package)) is not None:
+        return _like(training, twin, call, need, package, fixed, found_at_beginning(call, package, package.held, is_read))
+    _check_compiles(training, call, need)
     if why:
         remark(f"{training.name} is compiled again: {why}")
     artifact, package, sizes = _compile_for_sizes(training, full, need, package, words, plan)
@@ -87,14 +86,54 @@ def make_program(training: TrainingState, call: StepCall, rows: StepCall, need: 
     if training.live is None:
         training.hand_over(call, package.held, RanksState(trainer, states, training.view == "local"))
     training.compiles += 1
-    hyper = {(i["name"], i["group"]) for i in package.step["inputs"] if i["kind"] == "hyper"}
-    fixed = [{n: v for n, v in group.items() if (n, number) not in hyper} for number, group in enumerate(need.options)]
-    is_read = lambda _, tensor: id(tensor) in package.read_left  # noqa: E731
     values = found_at_beginning(call, package, package.held, is_read)
     program = Program(call, need.key, fixed, values, package.held, package, artifact, portable, trainer, home, states, why)
     if sizes is not None:
         sizes.put(program, need.key)
     return program
+
+
+def _check_compiles(training: TrainingState, call: StepCall, need: Need) -> None:
+    """Raises where the step may not be compiled once more."""
+    if training.compiles >= training.max_compiles:
+        raise RuntimeError(
+            f"{training.name} was compiled {training.compiles} times, which is max_compiles; what was new each time:\n"
+            + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in training.programs if not p.is_like_another)
+            + f"\nnow: {training.current.what_is_new(call, need)}\n"
+            "  cure: say dynamic_batch=, the most rows that a batch has; pad batches to few shapes, drop the last batch of "
+            "an epoch, pass numbers that change as "
+            "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
+
+
+def _with_equal_graph(training: TrainingState, package: StepPackage) -> Program | None:
+    """The program whose graph and constants are those of a package: what was new for Python is nothing new for the ranks."""
+    def is_equal(program: Program) -> bool:
+        return program.sizes is None and program.package.digest() == package.digest() and _constants_of(program.package, package) \
+            and program.package.gradients == package.gradients
+    found = next((number for number, program in enumerate(training.programs) if is_equal(program)), None)
+    everyones = training.processes.gather_objects(found)
+    return None if found is None or any(number != found for number in everyones) else training.programs[found]
+
+
+def _constants_of(package: StepPackage, other: StepPackage) -> bool:
+    """Whether the constants of two packages are the same."""
+    return all(torch.equal(tensor, other.weights[name]) for name, tensor in package.weights.items() if name.startswith("constant/"))
+
+
+_MOST_LIKE_ONE = 16  # programs that differ in Python's values only
+
+
+def _like(training: TrainingState, twin: Program, call: StepCall, need: Need, package: StepPackage, options: list[dict[str, str]],
+          constants: list[CapturedConstant]) -> Program:
+    """A program that runs another one's artifact, for calls in which Python reads other values."""
+    alike = [program for program in training.programs if program.trainer is twin.trainer]
+    if len(alike) == 3:
+        remark(f"{training.name} is traced again, and nothing else is new for the ranks: {training.current.what_is_new(call, need)}; each "
+               "value costs a trace\n  cure: read it outside of the step")
+    if len(alike) >= _MOST_LIKE_ONE:
+        training.programs.remove(next(program for program in alike if program is not training.current))
+    return dataclasses.replace(twin, call=call, key=need.key, options=options, constants=constants, held=package.held, package=package,
+                               why="", is_like_another=True)
 
 
 def _check_on_cpu(package: StepPackage) -> None:

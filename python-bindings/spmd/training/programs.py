@@ -61,6 +61,7 @@ class Program:
     home: Trainer  # the trainer whose state it trains
     states: OwnStates  # which that one has
     why: str = ""  # it was compiled again
+    is_like_another: bool = False  # it runs the artifact of another program
     sizes: BatchSizes | None = None  # of one that serves batches of several sizes; `key` is that of the largest
 
     def __post_init__(self) -> None:

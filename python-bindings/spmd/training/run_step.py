@@ -64,6 +64,8 @@ def run_step(training: TrainingState, make_call: Callable[[], StepCall]) -> Any:
     program.leave(value, size)
     program.write_batch(value, rows)
     program.package.seeds.put()
+    for write in program.package.python_writes:
+        write.put()
     return unwrap(pytree.tree_map(value, size.result,
                                   is_leaf=lambda leaf: isinstance(leaf, (Empty, Output))))
 

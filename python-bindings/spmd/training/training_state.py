@@ -121,7 +121,8 @@ class TrainingState:
         """Ends programs that no call needs any more, and the ranks of those whose state nobody trains."""
         for program in list(programs):
             self.programs.remove(program)
-            if program.trainer is not program.home or all(p.home is not program.home for p in self.programs):
+            if all(p.trainer is not program.trainer for p in self.programs) and (
+                    program.trainer is not program.home or all(p.home is not program.home for p in self.programs)):
                 program.trainer.close()
 
     def lose_later(self, error: RunError) -> None:

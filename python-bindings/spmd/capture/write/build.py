@@ -96,7 +96,7 @@ def build_package(call: StepCall, traced: Trace, name: str, batch_dims: dict[str
     trained = [name for group in step["optimizer"]["groups"] for name in group["parameters"]]
     return StepPackage(step, _weights(traced, trained), {}, result=results.result, left=results.left, grown=results.grown, written=results.written,
                        settings=traced.settings, checks=results.checks,
-                       read_left=frozenset(traced.environment.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers, reads=traced.reads,
+                       read_left=frozenset(traced.environment.read_left), updates=traced.updates, optimizer_numbers=traced.optimizer_numbers, reads=traced.reads, python_writes=traced.python_writes,
                        gradients=traced.gradients, held=traced.held, guards=traced.guards, seeds=traced.seeds,
                        libraries=tuple(dict.fromkeys(file for kernel in kernels for file in kernel.files())))
 

@@ -17,6 +17,7 @@ from ..values.value_guards import ValueGuards
 from ..world.environment import Environment
 from ..world.held import Held
 from ..world.reads.guards import ReadGuards
+from ..world.reads.writes import Write
 from ..world.seeds import SeededGenerators
 from ..world.settings import Setting
 from .outputs import Results
@@ -44,6 +45,7 @@ class Trace:
     untouched: frozenset[str] = frozenset()  # gradients that are as they were
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)
     reads: ReadGuards = dataclasses.field(default_factory=ReadGuards)  # what its Python has read
+    python_writes: list[Write] = dataclasses.field(default_factory=list)  # what its Python writes
     guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # what the step was told of its batch
     first_step_differs: bool = False  # an optimizer has taken no step, and computes its first one otherwise
     repeats: list[Repeat] = dataclasses.field(default_factory=list)

@@ -23,6 +23,7 @@ from ..world.grown_lists import Grown
 from ..world.held import Held
 from ..world.leaked_values import LeakedValue
 from ..world.reads.guards import ReadGuards
+from ..world.reads.writes import Write
 from ..world.seeds import SeededGenerators
 from ..world.settings import Setting
 
@@ -43,6 +44,7 @@ class StepPackage:
     reference: dict[str, torch.Tensor]
     reference_ranks: int | None = None  # that the reference's batches are for, with view=local
     reads: ReadGuards = dataclasses.field(default_factory=ReadGuards)  # as in write/graph.py; in this process only
+    python_writes: list[Write] = dataclasses.field(default_factory=list)  # as in write/graph.py; in this process only
     guards: ValueGuards = dataclasses.field(default_factory=ValueGuards)  # as in write/graph.py; in this process only
     seeds: SeededGenerators = dataclasses.field(default_factory=SeededGenerators)  # as in write/graph.py; in this process only
     gradients: Gradients = Gradients()  # as in write/graph.py; in this process only

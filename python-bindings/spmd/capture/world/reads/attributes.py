@@ -114,7 +114,7 @@ def _read_registered(records: Records, module: torch.nn.Module, name: str) -> No
     for table in (children_of(module), parameters_of(module), buffers_of(module)):
         if name in table:
             if not isinstance(table[name], TRACED):
-                records.register(table, label_of(module))
+                records.register(table, label_of(module), records.was_there(module, Kind.ATTRIBUTE))
                 records.read(table, Read(Kind.ITEM, name), table[name], lambda: label_of(module))
             return
 

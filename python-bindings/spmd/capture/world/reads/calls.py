@@ -13,8 +13,9 @@ import torch
 from .attributes import label_of, read_attribute
 from .records import Kind, Read, Records
 from .values import CONTAINERS, LEAVES, TRACED, is_leaf
+from .writes import place_of
 
-__all__ = ["call", "label_of", "read_all", "read_contained", "read_item", "read_size", "write_item"]
+__all__ = ["call", "label_of", "read_all", "read_contained", "read_item", "read_size", "write_attribute", "write_item"]
 
 
 def read_item(records: Records, container: Any, key: Any) -> None:
@@ -76,14 +77,23 @@ def read_all(records: Records, value: Any, depth: int = 0) -> None:
                 read_all(records, entry, depth + 1)
 
 
+def write_attribute(records: Records, owner: Any, name: str) -> None:
+    """The step is about to put something in owner.name."""
+    place = place_of(owner, name)
+    if place is not None:
+        records.write_place(place[0], Read(place[1], name), lambda: label_of(owner))
+
+
 def write_item(records: Records, container: Any, key: Any) -> None:
     """The step is about to write container[key]."""
     if isinstance(container, CONTAINERS) and records.is_known(container):
         owner = records.owner_of(container)
         if owner is not None:
-            records.write(owner, key, lambda: label_of(owner))
+            records.write_place(owner, Read(Kind.ATTRIBUTE, key), lambda: label_of(owner))
+        elif isinstance(container, dict) and isinstance(key, LEAVES) and not isinstance(key, slice):
+            records.write_place(container, Read(Kind.ITEM, key), lambda: label_of(container))
         else:
-            records.write(container, key if isinstance(key, LEAVES) and not isinstance(key, slice) else None, lambda: label_of(container))
+            records.write(container, None, lambda: label_of(container))
 
 
 def call(records: Records, function: Any, args: list[Any]) -> None:
@@ -118,6 +128,7 @@ def call(records: Records, function: Any, args: list[Any]) -> None:
         return
     for value in args:
         read_all(records, value)
+        records.note_taken(value)
 
 
 _HASHED = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, type)
@@ -143,7 +154,7 @@ def _getattr(records: Records, args: list[Any]) -> None:
 
 def _setattr(records: Records, args: list[Any]) -> None:
     if len(args) > 1 and not isinstance(args[0], TRACED):
-        records.write(args[0], args[1], lambda: label_of(args[0]))
+        write_attribute(records, args[0], args[1])
 
 
 def _vars(records: Records, args: list[Any]) -> None:
@@ -189,7 +200,7 @@ def _write_any(records: Records, args: list[Any]) -> None:
         else:
             for source in args[1:]:
                 for name in source if isinstance(source, dict) else ():
-                    records.write(owner, name, lambda: label_of(owner))
+                    records.write_place(owner, Read(Kind.ATTRIBUTE, name), lambda: label_of(owner))
     for value in args[1:]:
         read_all(records, value)
 

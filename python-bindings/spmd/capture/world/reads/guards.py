@@ -62,7 +62,7 @@ class ReadGuards:
             if not self._is_same(place.value, now, set()):
                 holder, read = self._origins[number]
                 code, offset = holder.lines[read]
-                frame = Frame(code.co_filename, _line_of(code, offset), code.co_name)
+                frame = Frame(code.co_filename, line_of(code, offset), code.co_name)
                 return Difference(path_of(holder.label, read), place.value, now, frame)
             if is_leaf(now):
                 self._fast.take(number, now)
@@ -111,7 +111,7 @@ def _was_replaced_by_the_trace(holder: Holder, read: Read, owner: Any, value: An
     return now is not value and not ReadGuards()._is_same(value, now, set())
 
 
-def _line_of(code: types.CodeType, offset: int) -> int:
+def line_of(code: types.CodeType, offset: int) -> int:
     line = code.co_firstlineno
     for start, number in dis.findlinestarts(code):
         if start > offset:

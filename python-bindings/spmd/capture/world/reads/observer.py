@@ -18,9 +18,10 @@ import torch
 from . import calls
 from .attributes import read_attribute, read_global
 from .operand_stack import function_of, operands, top
-from .records import Kind, Read, Records
+from .records import READERS, Kind, Read, Records
 from .scope import is_observed_file
 from .values import CONTAINERS, LEAVES, TRACED
+from .writes import place_of
 
 _Handler = Callable[["Observer", types.FrameType, Any], None]
 _SKIPPED = (*TRACED, *LEAVES, types.FunctionType, types.MethodType)
@@ -154,6 +155,8 @@ def _use(observer: Observer, frame: types.FrameType, count: int) -> None:
     for value in (top(frame),) if count == 1 else operands(frame, count):
         if not isinstance(value, _SKIPPED):
             calls.read_all(observer.records, value)
+            if count == 1:
+                observer.records.note_taken(value)
 
 
 def _test(observer: Observer, frame: types.FrameType, _: Any) -> None:
@@ -165,7 +168,7 @@ def _test(observer: Observer, frame: types.FrameType, _: Any) -> None:
 def _store_attribute(observer: Observer, frame: types.FrameType, name: str) -> None:
     owner = top(frame)
     if not isinstance(owner, TRACED):
-        observer.records.write(owner, name, lambda: calls.label_of(owner))
+        calls.write_attribute(observer.records, owner, name)
 
 
 def _store_item(observer: Observer, frame: types.FrameType, _: Any) -> None:
@@ -174,12 +177,42 @@ def _store_item(observer: Observer, frame: types.FrameType, _: Any) -> None:
 
 
 def _store_global(observer: Observer, frame: types.FrameType, name: str) -> None:
-    observer.records.write(frame.f_globals, name, lambda: "")
+    observer.records.write_place(frame.f_globals, Read(Kind.GLOBAL, name), lambda: "")
 
 
 def _store_free(observer: Observer, frame: types.FrameType, name: str) -> None:
     if name in frame.f_code.co_freevars and (cell := observer.cell_of(frame, name)) is not None:
-        observer.records.write(cell, name, lambda: name)
+        observer.records.write_place(cell, Read(Kind.CELL, name), lambda: name)
+
+
+def _add_attribute(observer: Observer, frame: types.FrameType, what: tuple[str, Any]) -> None:
+    owner, (name, addend) = top(frame), what
+    place = None if isinstance(owner, TRACED) else place_of(owner, name)
+    if place is not None and type(READERS[place[1]](place[0], name)) in (int, float):
+        observer.records.write_place(place[0], Read(place[1], name), lambda: calls.label_of(owner), addend)
+    else:
+        _load_attribute(observer, frame, name)
+        _store_attribute(observer, frame, name)
+
+
+def _add_global(observer: Observer, frame: types.FrameType, what: tuple[str, Any]) -> None:
+    name, addend = what
+    if type(frame.f_globals.get(name)) in (int, float):
+        observer.records.write_place(frame.f_globals, Read(Kind.GLOBAL, name), lambda: "", addend)
+    else:
+        _load_global(observer, frame, name)
+        _store_global(observer, frame, name)
+
+
+def _add_free(observer: Observer, frame: types.FrameType, what: tuple[str, Any]) -> None:
+    name, addend = what
+    if name not in frame.f_code.co_freevars or (cell := observer.cell_of(frame, name)) is None:
+        return
+    if type(READERS[Kind.CELL](cell, None)) in (int, float):
+        observer.records.write_place(cell, Read(Kind.CELL, name), lambda: name, addend)
+    else:
+        _load_free(observer, frame, name)
+        _store_free(observer, frame, name)
 
 
 def _call(observer: Observer, frame: types.FrameType, count: int) -> None:
@@ -215,17 +248,35 @@ _USES = {"GET_ITER": 1, "GET_LEN": 1, "UNPACK_SEQUENCE": 1, "UNPACK_EX": 1, "LIS
          "MATCH_MAPPING": 1, "MATCH_SEQUENCE": 1, "MATCH_KEYS": 2, "BEFORE_WITH": 1}
 
 
+_SUMS = {("LOAD_ATTR", "STORE_ATTR"): _add_attribute, ("LOAD_GLOBAL", "STORE_GLOBAL"): _add_global, ("LOAD_DEREF", "STORE_DEREF"): _add_free}
+
+
+def _sums(code: types.CodeType) -> dict[int, tuple[_Handler, Any] | None]:
+    """The first and the last instruction of `owner.name += constant`, by offset, which adds to a number and does nothing else with it."""
+    found: dict[int, tuple[_Handler, Any] | None] = {}
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "EXTENDED_ARG", "NOP", "SWAP")]
+    for load, constant, add, store in zip(instructions, instructions[1:], instructions[2:], instructions[3:]):
+        handler = _SUMS.get((load.opname, store.opname))
+        if handler and load.argval == store.argval and constant.opname == "LOAD_CONST" and type(constant.argval) in (int, float) \
+                and add.argrepr in ("+=", "-="):
+            found[load.offset] = (handler, (load.argval, constant.argval if add.argrepr == "+=" else -constant.argval))
+            found[store.offset] = None
+    return found
+
+
 def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
     """The handlers of the instructions of some code, by offset. An instruction with a long argument has its event at the first part."""
     table: dict[int, tuple[_Handler, Any]] = {}
-    begin = None
+    begin, sums = None, _sums(code)
     for instruction in dis.get_instructions(code):
         name = instruction.opname
         if name == "EXTENDED_ARG":
             begin = instruction.offset if begin is None else begin
             continue
         found: tuple[_Handler, Any] | None = None
-        if name in _USES:
+        if instruction.offset in sums:
+            found = sums[instruction.offset]
+        elif name in _USES:
             found = (_use, _USES[name])
         elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
             found = (_load_free, instruction.argval) if instruction.argval in code.co_freevars else None

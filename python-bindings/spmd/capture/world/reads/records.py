@@ -13,7 +13,7 @@ from typing import Any, Callable, Iterator, NamedTuple
 
 import torch
 
-from .values import ABSENT, CONTAINERS, LEAVES, TRACED, kept
+from .values import ABSENT, CODE, CONTAINERS, LEAVES, TRACED, kept
 
 
 class Kind(enum.Enum):
@@ -40,13 +40,15 @@ class Read(NamedTuple):
 class Holder:
     """An object, what was read of it, and what was written. `label`: how errors name it."""
 
-    __slots__ = ("_get", "label", "reads", "written", "before", "lines")
+    __slots__ = ("_get", "label", "reads", "written", "before", "begun", "addends", "lines")
 
     def __init__(self, value: Any, label: str):
         self.label = label
         self.reads: dict[Read, Any] = {}
         self.written: set[Any] = set()  # keys; None: its entries as a whole
         self.before: tuple[Any, ...] | None = None  # its entries before the first write
+        self.begun: dict[tuple[Kind, Any], Any] = {}  # what the step writes, as it was before
+        self.addends: dict[tuple[Kind, Any], list[Any]] = {}  # what the step only adds to a number
         self.lines: dict[Read, tuple[types.CodeType, int]] = {}
         try:
             self._get: Callable[[], Any] = weakref.ref(value)
@@ -117,8 +119,10 @@ class Records:
         self._is_ignored = is_ignored
         self.holders: dict[int, Holder] = {}
         self.line: Callable[[], tuple[types.CodeType, int]] = lambda: (compile("", "", "exec"), 0)
-        self._containers: dict[int, tuple[Any, str]] = {}  # that were there before the trace
+        self._containers: dict[int, tuple[Any, str]] = {}  # that objects lead to which may have been there before the trace
         self._owners: dict[int, Any] = {}  # objects, by the id of their __dict__
+        self._objects: dict[int, Any] = {}  # that were there before the trace
+        self.taken: list[tuple[Any, str, tuple[types.CodeType, int]]] = []  # iterators that the step moves on
 
     def holder(self, value: Any, label: Callable[[], str]) -> Holder:
         """That of an object; makes one where there is none."""
@@ -140,24 +144,41 @@ class Records:
         """The object whose __dict__ a dict is; None for other dicts."""
         return self._owners.get(id(table))
 
-    def register(self, value: Any, label: str, depth: int = 0) -> None:
-        """Notes containers that were there before the trace; those inside of tuples, too."""
-        if isinstance(value, CONTAINERS):
-            self._containers.setdefault(id(value), (value, label))
-        elif isinstance(value, tuple) and depth < 4:
+    def register(self, value: Any, label: str, was_there: bool = True, depth: int = 0) -> None:
+        """Notes what an object leads to, which `was_there` before the trace or is not known to; what is inside of tuples, too."""
+        if isinstance(value, tuple) and depth < 4:
             for entry in value:
-                self.register(entry, label, depth + 1)
+                self.register(entry, label, was_there, depth + 1)
+        elif not isinstance(value, (*LEAVES, *TRACED, *CODE)):
+            if isinstance(value, CONTAINERS):
+                self._containers.setdefault(id(value), (value, label))
+            if was_there:
+                self._objects.setdefault(id(value), (value, label))
+
+    def was_there(self, owner: Any, kind: Kind) -> bool:
+        """Whether an object was there before the trace: the step does not make what it reaches from its function and its arguments."""
+        return kind in (Kind.GLOBAL, Kind.CELL, Kind.MEMBER) or id(owner) in self._objects
+
+    def note_taken(self, iterator: Any) -> None:
+        """The step moves an iterator on."""
+        found = self._objects.get(id(iterator))
+        if found is not None and hasattr(type(iterator), "__next__") and not type(iterator).__flags__ & (1 << 9):
+            self.taken.append((iterator, found[1], self.line()))
 
     def read(self, value: Any, read: Read, result: Any, label: Callable[[], str]) -> None:
         """`read` of the object `value` gave `result`."""
         holder = self.holder(value, label)
         if read in holder.reads:
             return
+        if read in holder.addends:  # the number is used
+            holder.reads[read] = kept(holder.begun[read])
+            holder.lines.setdefault(read, self.line())
+            return
         is_new = not holder.written or read.key not in holder.written and (None not in holder.written or read.kind in _OF_OBJECTS)
         if is_new:
             if self._is_ignored(result):
                 return
-            self.register(result, _path(holder.label, read))
+            self.register(result, _path(holder.label, read), self.was_there(value, read.kind))
             holder.reads[read] = kept(result)
             holder.lines[read] = self.line()
         elif holder.before is not None and read.kind in (Kind.CONTENTS, Kind.ITEM, Kind.SIZE):
@@ -180,7 +201,7 @@ class Records:
         self.read(container, Read(Kind.CONTENTS, None), tuple(map(kept, entries)), lambda: label)
         if len(entries) <= 256:
             for number, entry in enumerate(entries):
-                self.register(entry, f"{label}[{number}]")
+                self.register(entry, f"{label}[{number}]", self.was_there(container, Kind.CONTENTS))
                 if self.is_known(entry) and entry is not container:
                     self.read_contents(entry)
 
@@ -191,6 +212,20 @@ class Records:
             holder.before = tuple(map(kept, contents(value)))
             key = None
         holder.written.add(key)
+
+    def write_place(self, owner: Any, read: Read, label: Callable[[], str], addend: Any = None) -> None:
+        """A value is about to be put in a place; `addend`: the sum of it and the number that is there."""
+        holder = self.holder(owner, label)
+        if read not in holder.begun:
+            holder.begun[read] = READERS[read.kind](owner, read.key)
+            holder.lines.setdefault(read, self.line())
+            if addend is not None and read not in holder.reads and type(holder.begun[read]) in (int, float):
+                holder.addends[read] = [addend]
+        elif addend is not None and read in holder.addends:
+            holder.addends[read].append(addend)
+        elif addend is None:
+            holder.addends.pop(read, None)
+        holder.written.add(read.key)
 
 
 _OF_OBJECTS = (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER)
