@@ -2,7 +2,6 @@
 parameters want a gradient, flags; and the next call finds it."""
 from __future__ import annotations
 
-import types
 from typing import Any, Callable
 
 import pytest
@@ -182,7 +181,7 @@ def test_what_a_step_thaws_needs_its_state() -> None:
 
 def test_a_package_whose_steps_would_not_see_a_flag() -> None:
     trains = ReadsAFlag()
-    with pytest.raises(spmd.CaptureError, match="reads 'self.model.0.initialized' and leaves True there"):
+    with pytest.raises(spmd.CaptureError, match="reads '0.initialized' and leaves True there"):
         spmd.capture(trains.step, *batch(0))
     trains.step(*batch(0))
     spmd.capture(trains.step, *batch(0))
@@ -240,21 +239,10 @@ class Replaces(nn.Module):
         return out
 
 
-class Counts(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear, self.options = nn.Linear(4, 3), types.SimpleNamespace(first=True)
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        self.options.first = False
-        return self.linear(x)
-
-
-@pytest.mark.parametrize("module, message", [(Replaces, "replaces module '0.activation'"), (Counts, "changes '.*options.first'")])
-def test_what_no_call_can_set_is_refused(module: type[nn.Module], message: str) -> None:
+def test_a_module_that_the_step_replaces_is_refused() -> None:
     trains = AsksForAFlag()
-    trains.model[0] = module()
+    trains.model[0] = Replaces()
     trains.optimizer = torch.optim.Adam(trains.model.parameters())
-    with pytest.raises(spmd.CaptureError, match=message):
+    with pytest.raises(spmd.CaptureError, match="replaces module '0.activation'"):
         spmd.compile(trains.step)(*batch(0))
-    assert isinstance(getattr(trains.model[0], "activation", None), (nn.Tanh, type(None)))
+    assert isinstance(trains.model[0].activation, nn.Tanh)

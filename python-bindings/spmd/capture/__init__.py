@@ -21,14 +21,10 @@ from .call import CallOptions, CaptureOptions, StepCall
 from .errors import CaptureError, error_at
 from .model.wrapped import check_not_wrapped
 from .observe.quick import quickly
-from .ops import custom_ops
 from .optimizer.gradients import fetch_gradients
 from .optimizer.scheduled import Scheduled
 from .trace import trace, trace_first_step
-from .world.captured_constants import captured_constants, changed
 from .world.closure_objects import CompiledFunction
-from .world.code_names import users_hooks
-from .world.held import whole
 from .world.iterators import OtherTaken
 from .world.settings import check_unread
 from .write.batch_sizes import capture_sizes, sizes_of
@@ -123,9 +119,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
                        "return it from the step, or copy it into a buffer of the module; what spmd.compile has made puts "
                        "it there")
     if package.settings:
-        hooks = users_hooks(whole(call.model, package.held), call.optimizers.tables_of_hooks())
-        read = captured_constants(call.train_step, call.model, package.held, call.others, [*custom_ops.functions(), *hooks])
-        check_unread(package.settings, lambda: (found := changed(read)) and (found.path, found.get()))
+        check_unread(package.settings, lambda: (found := package.reads.difference()) and (found.path, found.now))
     if reference:
         record_reference(package, call, reference, ReferenceOptions(
             reference_state, reference_schedule, reference_ranks, options.batch_dims, reference_movement, reference_gradient_divide_factor))

@@ -19,7 +19,7 @@ from .optimizer.casts import computing_in
 from .optimizer.kept_gradients import keeping_gradients
 from .optimizer.masters import stepping_masters, wanted_masters
 from .optimizer.optimizers import Optimizers
-from .world.code_names import closure_numbers, users_hooks
+from .world.code_names import users_hooks
 from .world.iterators import find_takings, like, with_taken
 
 _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
@@ -165,11 +165,9 @@ class StepCall:
                 if leaf is not self.model and not isinstance(leaf, (torch.optim.Optimizer, torch.Tensor))}
 
     def key(self) -> tuple[Any, ...]:
-        """Equal for calls that one graph serves: same structure, batch shapes, dtypes, Python values, and the same
-        numbers in the closures and globals that the step's code refers to."""
+        """Equal for calls that one graph serves: same structure, batch shapes, dtypes and Python values among the arguments."""
         batch = set(self._batch_slots)
-        return (self._spec, closure_numbers(self.train_step),
-                *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
+        return (self._spec, *((tuple(leaf.shape), leaf.dtype) if slot in batch else _Value(leaf)
                               for slot, leaf in enumerate(self._leaves)))
 
     def what_is_new(self, last: StepCall) -> str:

@@ -236,8 +236,11 @@ class TraceSession:
     def _run(self, batch: list[torch.Tensor]) -> Any:
         """Runs the step; what its Python writes is put back, for a compiled step to write it after each call."""
         call, records = self.call, self.observer.records
-        for value in (getattr(call.train_step, "__self__", None), *call.others.values(), *self.fakes.whole.modules(), *call.optimizers.parts):
-            records.register(value, "self" if value is getattr(call.train_step, "__self__", None) else type(value).__name__)
+        roots = [("self", getattr(call.train_step, "__self__", None)), *call.others.items(),
+                 *((path or "model", module) for path, module in named_modules(call.model, self.fakes.whole)),
+                 *((type(part).__name__, part) for part in call.optimizers.parts)]
+        for label, value in roots:
+            records.register(value, label)
         try:
             with self.observer.watched():
                 return call.run(batch)

@@ -100,7 +100,7 @@ class Program:
         if key != self.key:
             before, now = shapes_of(self.call), shapes_of(call)
             return f"the batch is {now}, it was {before}" if before != now else \
-                _new_constants(key, self.key) or call.what_is_new(self.call) or \
+                call.what_is_new(self.call) or \
                 f"the default dtype is {key[-1]}, it was {self.key[-1]}" * (key[-1] != self.key[-1]) or \
                 f"it is called in {_list_of(key[-2])}, it was in {_list_of(self.key[-2])}" * (key[-2] != self.key[-2]) or \
                 "a param group has other parameters" * (key[-4] != self.key[-4]) or \
@@ -322,7 +322,3 @@ def _list_of(texts: tuple[str, ...]) -> str:
     return " and ".join(texts) or "nothing"
 
 
-def _new_constants(key: tuple[Any, ...], before: tuple[Any, ...]) -> str:
-    """Which globals and closures of the step have another value; the second entry of a key has them."""
-    names = [entry[0] for entry in key[1] if entry not in before[1]]
-    return f"{', '.join(map(repr, names))} has another value, and is a constant of the program" if names else ""

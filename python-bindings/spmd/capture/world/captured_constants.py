@@ -14,7 +14,6 @@ import collections.abc
 import functools
 import hashlib
 import inspect
-import os
 import sys
 import types
 from typing import Any, Callable, Iterable, Mapping, NamedTuple
@@ -101,7 +100,7 @@ def captured_constants(step: Callable, model: torch.nn.Module, held: Held = Held
     names = getattr(getattr(function, "__code__", None), "co_varnames", ())
     for path, value in objects.items():
         if path not in names:  # in a container
-            reader.take_all(path, value)
+            reader.read_code(path, value)
     for function in hooks:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         if not reader.read_code(name, function) and has_users_class(function):
@@ -168,8 +167,6 @@ class _Reader:
 
     def read_module(self, module: torch.nn.Module, path: str) -> None:
         """What its forward() reads, and which function that is."""
-        get = functools.partial(_forward_of, module)
-        self.found.setdefault(f"{path}.forward", CapturedConstant(f"{path}.forward", get, get(), None))
         own = vars(module).get("forward")
         self.read(getattr(own, "__func__", own) or type(module).forward, module, path)
 
@@ -190,12 +187,6 @@ class _Reader:
                             and code.__module__.split(".")[0] != "torch":
                         self._follow(module, path, list(steps))
 
-    def take_all(self, path: str, value: Any) -> None:
-        """Whatever there is to read in an argument."""
-        if not self.read_code(path, value):
-            get = functools.partial(_all_numbers, path, value)
-            self.found.setdefault(path, CapturedConstant(path, get, get(), None))
-
     def read_code(self, path: str, value: Any) -> bool:
         """Of a module everything that its modules' forward() read, of a user's function what it reads, of a partial() all
         that is bound, too; False for what is none of these."""
@@ -212,7 +203,7 @@ class _Reader:
             self.read_code(f"{path}.func", value.func)
             for key, bound in (*enumerate(value.args), *value.keywords.items()):
                 if not isinstance(bound, (torch.Tensor, torch.optim.Optimizer, *NUMBERS)):
-                    self.take_all(entry_path(path, key), bound)
+                    self.read_code(entry_path(path, key), bound)
         else:
             return False
         return True
@@ -238,7 +229,7 @@ class _Reader:
             elif root in arguments and steps:
                 self._follow(arguments[root], root, steps)
             elif root in arguments:
-                self.take_all(root, arguments[root])
+                self.read_code(root, arguments[root])
             elif steps and not isinstance(steps[0], Item) and root in inspect.signature(function).parameters:
                 self._of_parameters[tuple(steps)] = None
 
@@ -258,18 +249,7 @@ class _Reader:
             self.lists.add(id(value))
         if isinstance(value, types.ModuleType):
             if not is_users_file(getattr(value, "__file__", None) or "<"):
-                if value is os and steps[:1] == ["environ"]:
-                    self._take(f"{path}.environ", lambda: os.environ, steps[1:])
-                elif value is os and steps[:1] == ["getenv"]:
-                    self._take_environment(f"{path}.environ")
                 return
-        elif value is os.getenv or value is os.environ and not (steps and isinstance(steps[0], Item)):
-            self._take_environment(path)
-            return
-        elif _is_array(value):
-            digest = functools.partial(_digest, get)
-            self.found.setdefault(path, CapturedConstant(path, digest, digest(), None))
-            return
         elif isinstance(value, torch.Tensor):
             if id(value) in self._ignored:
                 return
@@ -290,13 +270,6 @@ class _Reader:
         elif is_left_tree(value):
             form = functools.partial(_form_of_tree, get, True)
             self.found.setdefault(path, CapturedConstant(path, form, form(), None))
-        elif isinstance(value, (list, tuple)) and len(value) <= _LONGEST and all(isinstance(v, NUMBERS) for v in value):
-            self.found.setdefault(path, CapturedConstant(path, lambda: tuple(get() or ()), tuple(value), None))
-        elif not isinstance(value, (torch.nn.Module, torch.optim.Optimizer)):
-            self.found.setdefault(path, CapturedConstant(path, get, value, None))
-            if _holds_numbers(value) and (not steps or isinstance(value, _CONTAINERS) and not isinstance(steps[0], Item)):
-                all_of = functools.partial(_all_numbers, path, value)
-                self.found.setdefault(f"{path}[...]", CapturedConstant(f"{path}[...]", all_of, all_of(), None))
         if not self.read_code(path, value) and callable(value) and has_users_class(value) and not steps:
             self.read(type(value).__call__, value, path)
         self._follow(value, path, steps)
@@ -312,12 +285,7 @@ class _Reader:
             path = entry_path(path, step.key) if is_item else attribute_path(path, step)
             get = functools.partial(_of, get, _entry if is_item else _attribute, step.key if is_item else step)
             value = get()
-        if isinstance(value, NUMBERS):
-            self.found.setdefault(path, CapturedConstant(path, get, value, None))
-        elif _is_array(value) or _holds_numbers(value):
-            numbers = functools.partial(_digest, get) if _is_array(value) else functools.partial(_of, get, _numbers_at, path)
-            self.found.setdefault(path, CapturedConstant(path, numbers, numbers(), None))
-        else:
+        if not isinstance(value, NUMBERS):
             self.read_code(path, value)
 
     def _read_hook(self, value: Any, name: str, path: str) -> None:
@@ -325,10 +293,6 @@ class _Reader:
         hook = getattr(type(value), name, None)
         if _is_users(hook):
             self.read(hook, value, path)
-
-    def _take_environment(self, path: str) -> None:
-        everything = lambda: tuple(sorted(os.environ.items()))  # noqa: E731
-        self.found.setdefault(path, CapturedConstant(path, everything, everything(), None))
 
     def _follow(self, value: Any, path: str, steps: list[Any]) -> None:
         if not steps or value is None or isinstance(value, (torch.Tensor, torch.optim.Optimizer, *NUMBERS)):

@@ -36,13 +36,6 @@ def used_names(function: Callable) -> dict[str, Any]:
     return names
 
 
-def closure_numbers(function: Callable) -> tuple[Any, ...]:
-    """Equal for two calls of a step between which no number that its code refers to has changed: a graph holds them as
-    constants."""
-    return tuple((name, type(value), value) for name, value in sorted(used_names(function).items())
-                 if isinstance(value, NUMBERS))
-
-
 @functools.lru_cache(maxsize=4096)
 def names_in_class(cls: type) -> frozenset[str]:
     """All names, of attributes too, that the code of a class of modules refers to."""

@@ -1,7 +1,6 @@
 """How Python finds an attribute, without running any of the user's code: which places a read of `value.name` looks at."""
 from __future__ import annotations
 
-import sys
 import types
 from typing import Any
 
@@ -9,7 +8,7 @@ import torch
 
 from ....torch_api.modules import buffers_of, children_of, parameters_of
 from .records import Kind, Read, Records, look_up
-from .values import ABSENT, CODE, TRACED, is_leaf
+from .values import ABSENT, TRACED, is_leaf
 
 _IGNORED_MODULES = ("torch", "spmd", "builtins", "typing", "sys", "warnings", "logging")
 

@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import builtins
 import collections
+import contextvars
 import functools
 import operator
+import pickle
 import types
 from typing import Any, Callable
 
@@ -12,7 +14,7 @@ import torch
 
 from .attributes import label_of, read_attribute
 from .records import Kind, Read, Records
-from .values import CONTAINERS, LEAVES, TRACED, is_leaf
+from .values import ABSENT, CONTAINERS, LEAVES, TRACED
 from .writes import place_of
 
 __all__ = ["call", "label_of", "read_all", "read_contained", "read_item", "read_size", "write_attribute", "write_item"]
@@ -31,7 +33,7 @@ def read_item(records: Records, container: Any, key: Any) -> None:
         read_attribute_of_table(records, owner, container, key)
         return
     try:
-        found = dict.get(container, key, _absent()) if isinstance(container, dict) else container[key]
+        found = dict.get(container, key, ABSENT) if isinstance(container, dict) else container[key]
     except (LookupError, TypeError):
         return
     records.read(container, Read(Kind.ITEM, key), found, lambda: label_of(container))
@@ -39,12 +41,7 @@ def read_item(records: Records, container: Any, key: Any) -> None:
 
 def read_attribute_of_table(records: Records, owner: Any, table: dict[str, Any], name: Any) -> None:
     """vars(owner)[name]."""
-    records.read(owner, Read(Kind.ATTRIBUTE, name), table.get(name, _absent()), lambda: label_of(owner))
-
-
-def _absent() -> Any:
-    from .values import ABSENT
-    return ABSENT
+    records.read(owner, Read(Kind.ATTRIBUTE, name), table.get(name, ABSENT), lambda: label_of(owner))
 
 
 def read_contained(records: Records, container: Any, key: Any) -> None:
@@ -110,6 +107,9 @@ def call(records: Records, function: Any, args: list[Any]) -> None:
         if reader is not None:
             reader(records, args)
             return
+    if isinstance(function, torch.nn.Module):
+        read_attribute(records, function, "forward")
+        return
     if isinstance(function, operator.attrgetter):
         for path in function.__reduce__()[1]:
             _read_path(records, args[0], path)
@@ -167,6 +167,17 @@ def _len(records: Records, args: list[Any]) -> None:
         read_size(records, args[0])
 
 
+def _context(records: Records, args: list[Any]) -> None:
+    records.read(args[0], Read(Kind.CONTEXT, args[0].name), args[0].get(ABSENT), lambda: label_of(args[0]))
+
+
+def _instance(records: Records, args: list[Any]) -> None:
+    """A copy is made of an object."""
+    if args and not isinstance(args[0], (*TRACED, torch.nn.Module, torch.optim.Optimizer, type)):
+        for name in list(getattr(args[0], "__dict__", ())):
+            read_attribute(records, args[0], name)
+
+
 def _nothing(records: Records, args: list[Any]) -> None:
     pass
 
@@ -208,7 +219,8 @@ def _write_any(records: Records, args: list[Any]) -> None:
 _KNOWN: dict[Any, Callable[[Records, list[Any]], None]] = {
     getattr: _getattr, hasattr: _getattr, object.__getattribute__: _getattr, type.__getattribute__: _getattr,
     setattr: _setattr, delattr: _setattr, object.__setattr__: _setattr, object.__delattr__: _setattr,
-    vars: _vars, len: _len,
+    vars: _vars, len: _len, contextvars.ContextVar.get: _context,
+    **dict.fromkeys((object.__reduce_ex__, object.__reduce__, getattr(object, "__getstate__", None), pickle.dumps), _instance),
     **dict.fromkeys((isinstance, issubclass, id, callable, hash, type, super, print, object.__new__, object.__init__, builtins.__build_class__,
                      builtins.__import__, globals, locals, repr), _nothing),
 }

@@ -1,6 +1,7 @@
 """Compares what a step would read at the beginning of a call with what it read when it was traced."""
 from __future__ import annotations
 
+import collections
 import dis
 import types
 from typing import Any, NamedTuple
@@ -31,10 +32,13 @@ class ReadGuards:
         self._places: list[Place] = []
         self._origins: list[tuple[Holder, Read]] = []
         self._of: dict[int, list[Place]] = {}
+        self._written: set[int] = set()  # the ids of objects that the step writes to: another object has its own program
         for holder in records.holders.values() if records is not None else ():
             owner = holder.get()
             if owner is None:  # made by the step, and gone
                 continue
+            if holder.written and not isinstance(owner, (list, collections.deque)):  # a list is found where it is (grown_lists.py)
+                self._written.add(id(owner))
             for read, value in holder.reads.items():
                 if not _was_replaced_by_the_trace(holder, read, owner, value):
                     self._places.append(place := Place(owner, read.kind, read.key, value))
@@ -95,7 +99,7 @@ class ReadGuards:
             return before.__code__ is now.__code__ and self._is_same(before.__defaults__, now.__defaults__, compared) \
                 and self._is_same(before.__kwdefaults__, now.__kwdefaults__, compared) \
                 and all(a is b or self._is_same(READERS[Kind.CELL](a, None), READERS[Kind.CELL](b, None), compared) for a, b in cells)
-        if isinstance(before, CODE):
+        if isinstance(before, CODE) or id(before) in self._written:
             return False
         return all(self._is_same(place.value, READERS[place.kind](now, place.key), compared) for place in self._of.get(id(before), ()))
 

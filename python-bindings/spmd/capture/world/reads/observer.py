@@ -13,8 +13,6 @@ import threading
 import types
 from typing import Any, Callable, Iterator
 
-import torch
-
 from . import calls
 from .attributes import read_attribute, read_global
 from .operand_stack import function_of, operands, top

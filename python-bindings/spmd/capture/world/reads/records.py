@@ -9,9 +9,7 @@ import collections
 import enum
 import types
 import weakref
-from typing import Any, Callable, Iterator, NamedTuple
-
-import torch
+from typing import Any, Callable, NamedTuple
 
 from .values import ABSENT, CODE, CONTAINERS, LEAVES, TRACED, kept
 
@@ -28,6 +26,7 @@ class Kind(enum.Enum):
     SIZE = enum.auto()  # the number of entries
     CELL = enum.auto()  # the variable of a closure
     GLOBAL = enum.auto()  # the entry `key` of a module's globals
+    CONTEXT = enum.auto()  # the value of a context variable
 
 
 class Read(NamedTuple):
@@ -109,6 +108,7 @@ READERS: dict[Kind, Callable[[Any, Any], Any]] = {
     Kind.SIZE: lambda holder, key: len(holder),
     Kind.CELL: _cell,
     Kind.GLOBAL: lambda holder, key: holder.get(key, ABSENT),
+    Kind.CONTEXT: lambda holder, key: holder.get(ABSENT),
 }
 
 
@@ -128,7 +128,8 @@ class Records:
         """That of an object; makes one where there is none."""
         found = self.holders.get(id(value))
         if found is None or found.get() is not value:
-            found = self.holders[id(value)] = Holder(value, label())
+            known = self._objects.get(id(value))
+            found = self.holders[id(value)] = Holder(value, label() if known is None else known[1])
         return found
 
     def is_known(self, container: Any) -> bool:
@@ -176,9 +177,9 @@ class Records:
             return
         is_new = not holder.written or read.key not in holder.written and (None not in holder.written or read.kind in _OF_OBJECTS)
         if is_new:
-            if self._is_ignored(result):
+            if result is not ABSENT and self._is_ignored(result):
                 return
-            self.register(result, _path(holder.label, read), self.was_there(value, read.kind))
+            self.register(result, path_of(holder.label, read), self.was_there(value, read.kind))
             holder.reads[read] = kept(result)
             holder.lines[read] = self.line()
         elif holder.before is not None and read.kind in (Kind.CONTENTS, Kind.ITEM, Kind.SIZE):
@@ -233,10 +234,6 @@ _OF_OBJECTS = (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER)
 
 def _name_of(value: Any) -> str:
     return getattr(value, "__name__", None) or type(value).__name__
-
-
-def _path(label: str, read: Read) -> str:
-    return path_of(label, read)
 
 
 def path_of(label: str, read: Read) -> str:

@@ -24,6 +24,7 @@ _AROUND_MODULES = _TORCH + os.path.join("nn", "modules", "module.py")
 _OF_PYTHON = tuple(_STDLIB + part.replace("/", os.sep) for part in (
     "collections/", "contextlib.py", "copy.py", "dataclasses.py", "functools.py", "types.py", "os.py", "operator.py", "statistics.py",
     "fractions.py", "string.py", "weakref.py", "queue.py", "heapq.py", "bisect.py", "configparser.py"))
+_FROZEN = ("<frozen os>", "<frozen _collections_abc>")  # os.environ; what mappings inherit
 # Libraries whose numbers reach no graph: arithmetic on shapes, progress bars, numerics on values that are compared as arrays.
 _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packaging", "filelock", "huggingface_hub", "pytest", "_pytest",
               "pluggy", "tensorboard", "wandb", "rich")
@@ -33,7 +34,7 @@ _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packagi
 def is_observed_file(path: str) -> bool:
     """Whether the reads of a file's code are recorded. Code without a file (made at run time, as the methods of dataclasses are) is."""
     if path.startswith("<"):
-        return not path.startswith("<frozen")
+        return not path.startswith("<frozen") or path in _FROZEN
     path = os.path.abspath(path)
     if path.startswith(_TORCH):
         return path.startswith(_OF_TORCH) and path != _AROUND_MODULES

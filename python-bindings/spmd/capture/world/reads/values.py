@@ -43,6 +43,8 @@ def kept(value: Any) -> Any:
     """What a guard keeps of a value: markers for tensors, digests for arrays."""
     if isinstance(value, TRACED):
         return TENSOR
+    if isinstance(value, tuple) and any(isinstance(entry, (tuple, *TRACED)) for entry in value):
+        return tuple(map(kept, value))
     numpy = sys.modules.get("numpy")
     if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)) and not value.dtype.hasobject:
         return Digest((str(value.dtype), value.shape, hashlib.sha256(value.tobytes()).digest()))

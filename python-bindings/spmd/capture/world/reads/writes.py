@@ -5,7 +5,6 @@ the program, or, of `self.calls += 1` whose number is used for nothing else, an 
 """
 from __future__ import annotations
 
-import operator
 import types
 from typing import Any, Callable, NamedTuple
 
@@ -13,8 +12,8 @@ import torch
 
 from ...errors import Frame
 from .guards import line_of
-from .records import READERS, Holder, Kind, Read, Records, look_up, path_of
-from .values import ABSENT, CONTAINERS, is_leaf, same_leaf
+from .records import READERS, Kind, Read, Records, look_up, path_of
+from .values import ABSENT, is_leaf, same_leaf
 
 NUMBERS = (int, float)
 
