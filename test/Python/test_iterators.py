@@ -90,7 +90,7 @@ def test_of_many_microbatches_the_step_is_traced_a_few_times(monkeypatch: pytest
     trainer.model[1].register_forward_hook(count)
     spmd.compile(trainer.train_step)(batches(20, []))
     assert times == 20, "the hook counts as in eager"
-    assert len(traces) < 4
+    assert len(traces) < 10
 
 
 def everything(model: nn.Module, optimizer: torch.optim.Optimizer, data: Iterator[Batch]) -> torch.Tensor:

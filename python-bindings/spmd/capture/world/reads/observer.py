@@ -9,13 +9,13 @@ from __future__ import annotations
 import contextlib
 import dis
 import sys
-import threading
 import types
 from typing import Any, Callable, Iterator
 
+from ...errors import CaptureError
 from . import calls
 from .attributes import read_attribute, read_global
-from .operand_stack import function_of, operands, top
+from .operand_stack import function_of, is_supported, operands, top
 from .records import READERS, Kind, Read, Records
 from .scope import is_observed_file
 from .values import CONTAINERS, LEAVES, TRACED
@@ -40,15 +40,15 @@ class Observer:
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
         """While entered, the code of this thread is observed."""
+        if not is_supported():
+            version = ".".join(map(str, sys.version_info[:3]))
+            raise CaptureError(f"Python {version} is not supported: the capture cannot observe what a step reads\n  cure: use CPython 3.11")
         before = sys.gettrace()
-        self._before = before
         sys.settrace(self._call)
-        _active.observers = (*getattr(_active, "observers", ()), self)
         try:
             yield
         finally:
             sys.settrace(before)
-            _active.observers = _active.observers[:-1]
             self._pending = self._frame = None
 
     def _line(self) -> tuple[types.CodeType, int]:
@@ -96,20 +96,6 @@ class Observer:
         function = function_of(frame)
         cell = function.__closure__[frame.f_code.co_freevars.index(name)]
         return None if id(cell) in self._fresh else cell
-
-
-_active = threading.local()
-
-
-@contextlib.contextmanager
-def unobserved() -> Iterator[None]:
-    """While entered, nothing is observed in this thread."""
-    trace = sys.gettrace()
-    sys.settrace(None)
-    try:
-        yield
-    finally:
-        sys.settrace(trace)
 
 
 # What each instruction reads and writes. `argument` is the instruction's.

@@ -26,7 +26,7 @@ class _Layout(NamedTuple):
     slots: int
 
 
-_LAYOUTS = {(3, 11): _Layout(24, 0, 64, 72), (3, 12): _Layout(24, 16, 64, 72), (3, 13): _Layout(24, 16, 64, 72)}
+_LAYOUTS = {(3, 11): _Layout(24, 0, 64, 72)}
 _LAYOUT = _LAYOUTS.get(sys.version_info[:2], _Layout(0, 0, 0, 0))
 
 
