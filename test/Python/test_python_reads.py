@@ -11,13 +11,15 @@ import itertools
 import operator
 import os
 import types
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
+import torch.distributed as dist
 from torch import nn
+from torch.nn.utils import prune
+from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import spmd
 
@@ -289,3 +291,51 @@ def test_a_place_is_named_with_what_is_new() -> None:
     owner.options.scale = 2.0
     with pytest.warns(spmd.Remark, match="compiled again: 'owner.options.scale' is 2.0, it was 1.0"):
         step(torch.ones(ROWS, 3, dtype=torch.float64))
+
+
+@pytest.fixture
+def two_ranks() -> Iterator[None]:
+    dist.init_process_group("fake", rank=0, world_size=2, store=FakeStore())
+    yield
+    dist.destroy_process_group()
+
+
+def test_a_graph_that_follows_from_the_rank_is_an_error(two_ranks: None) -> None:
+    owner = Counter()
+
+    def scales(x: torch.Tensor) -> torch.Tensor:
+        return owner.update(x, 1.0 + dist.get_rank())
+
+    with pytest.raises(spmd.CaptureError, match=r"depends on torch.distributed.get_rank\(\)[^\0]*1.0 \+ dist.get_rank[^\0]*cure: pass"):
+        spmd.compile(scales, view="local", ranks=2, launcher="none")(torch.ones(ROWS, 3, dtype=torch.float64))
+
+
+def test_a_step_that_asks_for_the_rank_to_log(two_ranks: None) -> None:
+    owner = Counter()
+
+    def counts_on_one(x: torch.Tensor) -> torch.Tensor:
+        if dist.get_rank() == 0:
+            owner.calls += 1
+        return owner.update(x)
+
+    step = spmd.compile(counts_on_one, view="local", ranks=2, launcher="none")
+    for _ in range(2):
+        step(torch.ones(ROWS, 3, dtype=torch.float64))
+    assert owner.calls == 2 and step.compiles == 1
+
+
+@pytest.mark.parametrize("hooked", [lambda layer: prune.l1_unstructured(layer, "weight", amount=0.4), nn.utils.weight_norm],
+                         ids=["prune", "weight_norm"])
+@pytest.mark.filterwarnings("ignore:.*weight_norm.* is deprecated")
+def test_a_weight_that_a_hook_of_the_library_sets(hooked: Callable) -> None:
+    """The next pruning chooses by the weight that the last forward has set."""
+    found = []
+    for compiled in (False, True):
+        owner = Counter()
+        hooked(owner.model)
+        owner.optimizer = torch.optim.SGD(owner.model.parameters(), lr=0.1)
+        step = spmd.compile(owner.update, ranks=2) if compiled else owner.update
+        for number in range(3):
+            loss = step(torch.full((ROWS, 3), 1.0 + number, dtype=torch.float64))
+        found.append(torch.cat([loss.reshape(1), owner.model.weight.detach().flatten()]))
+    torch.testing.assert_close(found[1], found[0])

@@ -4,13 +4,16 @@ from __future__ import annotations
 from typing import Collection
 
 import torch
+import torch.distributed
 
 from ..models import tensor_names
 from ..offloaded import fetch_tensors
+from ..torch_api.distributed import next_rank
 from .call import StepCall
-from .errors import CaptureError
+from .errors import CaptureError, error_at
 from .model.fakes import ReplacedGradient
 from .model.run import Run
+from .observe import patches
 from .ops import custom_ops
 from .ops.complex_numbers import reach_pairs
 from .optimizer.gradients import Gradients, has_values, names_of
@@ -97,7 +100,8 @@ def _trace(call: StepCall, environment: Environment, run: Run) -> tuple[Trace, l
     while True:
         findings = Findings()
         try:
-            traced, leftover = TraceSession(call, environment, run, findings).trace()
+            session = TraceSession(call, environment, run, findings)
+            traced, leftover = session.trace()
         except CaptureError:
             if not findings:
                 raise
@@ -105,7 +109,25 @@ def _trace(call: StepCall, environment: Environment, run: Run) -> tuple[Trace, l
             environment.held = environment.held.only(name for name in environment.held.modules if name not in findings.modules)
             continue
         environment.held = traced.held.only(traced.held.modules)
+        _check_rank(call, environment, run, traced, session)
         return traced, leftover
+
+
+def _check_rank(call: StepCall, environment: Environment, run: Run, traced: Trace, session: TraceSession) -> None:
+    """Raises where the graph follows from torch.distributed.get_rank(): all ranks run one graph. A step that only logs there may ask."""
+    place = session.observer.records.rank
+    if place is None or torch.distributed.get_world_size() == 1:
+        return
+    with patches.replaced({patches.GET_RANK: next_rank}):
+        other, _ = TraceSession(call, environment, run, Findings()).trace()
+    if str(other.graph) != str(traced.graph) or _constants(other) != _constants(traced):
+        raise error_at([place], "the graph of the step depends on torch.distributed.get_rank(), and all ranks run one graph",
+                       "pass what depends on the rank as an input of the batch, torch.arange(n) of the whole batch for labels")
+
+
+def _constants(traced: Trace) -> list[list[float]]:
+    """The values of the tensors that the graph holds."""
+    return [i.real.tolist() for i, _ in traced.inputs if i.kind == "constant" and i.real is not None]
 
 
 def _has_updated(call: StepCall, traced: Trace, leftover: list[str]) -> bool:

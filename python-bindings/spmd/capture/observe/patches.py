@@ -38,6 +38,7 @@ import warnings
 from typing import Any, Callable, ContextManager, Iterator, Mapping, Protocol
 
 import torch
+import torch.distributed
 import torch.utils.checkpoint
 
 from ...torch_api import replaced as private
@@ -106,6 +107,24 @@ class LoggerPatch(Patch):
 
     def find_owner(self) -> logging.Logger:
         return logging.getLogger(self.owner)
+
+
+@dataclasses.dataclass(frozen=True)
+class Code:
+    """The code of a function: what has the function under another name runs the new code, too."""
+
+    function: Any
+    reason: str
+
+    @contextlib.contextmanager
+    def set_to(self, function: Any) -> Iterator[None]:
+        """`function`: has the code; its globals are those of the replaced function."""
+        saved = self.function.__code__
+        self.function.__code__ = function.__code__
+        try:
+            yield
+        finally:
+            self.function.__code__ = saved
 
 
 @dataclasses.dataclass(frozen=True)
@@ -301,6 +320,8 @@ GET_TOTAL_NORM = Patch(*private.GET_TOTAL_NORM, _CLIPPING)
 CLIP_WITH_NORM = Patch(*private.CLIP_GRADS_WITH_NORM, _CLIPPING)
 MAKE_GRADS = Patch(*private.MAKE_GRADS, "A scaled loss shows which gradients are rounding errors.")
 
+GET_RANK = Code(torch.distributed.get_rank, "A step whose graph follows from the number of its process has another graph in each process.")
+
 # world/: side effects and the step's surroundings
 
 _OUTPUT = "A captured step prints and logs once, when it is captured."
@@ -330,5 +351,5 @@ def table() -> list[Entry]:
     found: list[Entry] = []
     for value in list(globals().values()):
         found += (entry for entry in (value if isinstance(value, tuple) else (value,))
-                  if isinstance(entry, (Patch, Switch, Kernels)))
+                  if isinstance(entry, (Patch, Code, Switch, Kernels)))
     return [*found, *mesh_methods()]

@@ -190,6 +190,12 @@ def _is_new(value: Any, old: Any) -> bool:
     return value is not old and (holds_traced(value) or is_left(value))
 
 
+def _is_weight(value: Any) -> bool:
+    """A tensor that a hook of the library computes before each forward and keeps where the module's own code reads a parameter
+    (torch.nn.utils.prune, weight_norm, spectral_norm)."""
+    return isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter)
+
+
 def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[LeakedValue]:
     """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
 
@@ -209,7 +215,7 @@ def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict
                 full = attribute_path(path, name)
                 raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
                                    "do\n  cure: make it a buffer of the module (register_buffer)")
-            new = of_torch and (name not in known or name in _attributes.get(module, ()))
+            new = of_torch and (name not in known or name in _attributes.get(module, ()) or _is_weight(old))
             if _is_new(value, old) and (of_users or new or name not in names_in_class(type(module))):
                 left.append(LeakedValue(path, name, value))
     return left

@@ -12,6 +12,9 @@ import sys
 import types
 from typing import Any, Callable, Iterator
 
+import torch
+import torch.distributed
+
 from ...errors import CaptureError
 from . import calls
 from .attributes import read_attribute, read_global
@@ -202,7 +205,9 @@ def _add_free(observer: Observer, frame: types.FrameType, what: tuple[str, Any])
 def _call(observer: Observer, frame: types.FrameType, count: int) -> None:
     first, second, *rest = operands(frame, count + 2)
     function, args = (second, rest) if first is None else (first, [second, *rest])
-    if not isinstance(function, (types.FunctionType, types.MethodType)):
+    if function is torch.distributed.get_rank:
+        observer.records.note_rank(frame)
+    elif not isinstance(function, (types.FunctionType, types.MethodType)):
         calls.call(observer.records, function, args)
 
 

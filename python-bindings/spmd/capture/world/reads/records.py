@@ -11,6 +11,7 @@ import types
 import weakref
 from typing import Any, Callable, NamedTuple
 
+from ...errors import Frame
 from .values import ABSENT, CODE, CONTAINERS, LEAVES, TRACED, kept
 
 
@@ -122,6 +123,7 @@ class Records:
         self._containers: dict[int, tuple[Any, str]] = {}  # that objects lead to which may have been there before the trace
         self._owners: dict[int, Any] = {}  # objects, by the id of their __dict__
         self._objects: dict[int, Any] = {}  # that were there before the trace
+        self.rank: Frame | None = None  # where the step asks for the number of its process
         self.taken: list[tuple[Any, str, tuple[types.CodeType, int]]] = []  # iterators that the step moves on
 
     def holder(self, value: Any, label: Callable[[], str]) -> Holder:
@@ -159,6 +161,10 @@ class Records:
     def was_there(self, owner: Any, kind: Kind) -> bool:
         """Whether an object was there before the trace: the step does not make what it reaches from its function and its arguments."""
         return kind in (Kind.GLOBAL, Kind.CELL, Kind.MEMBER) or id(owner) in self._objects
+
+    def note_rank(self, frame: types.FrameType) -> None:
+        """The step asks for the number of its process."""
+        self.rank = self.rank or Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
     def note_taken(self, iterator: Any) -> None:
         """The step moves an iterator on."""
