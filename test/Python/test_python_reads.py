@@ -183,7 +183,6 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     CONTEXT.set(1.0)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_number_that_changes_makes_another_program(name: str) -> None:
     make, read, put = CASES[name]
