@@ -42,6 +42,8 @@ class Slotted:
 
 
 class Parent:
+    gain = 1.0
+
     def weight(self) -> float:
         return self.scale
 
@@ -51,7 +53,7 @@ class OfParent(Parent):
         self.scale = 1.0
 
     def weight(self) -> float:
-        return super().weight()
+        return super().weight() * super().gain
 
 
 class Computed:
@@ -112,6 +114,7 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[Any], float], Callable[[Any,
     "branches": (lambda: [Options(), Options()], lambda o: (o[0] if len(o) > 1 else o[1]).scale, lambda o, v: setattr(o[0], "scale", v)),
     "slot": (Slotted, lambda o: o.scale, lambda o, v: setattr(o, "scale", v)),
     "super": (OfParent, lambda o: o.weight(), lambda o, v: setattr(o, "scale", v)),
+    "super's attribute": (OfParent, lambda o: o.weight(), lambda o, v: setattr(Parent, "gain", v)),
     "property": (Computed, lambda o: o.scale, lambda o, v: o.inner.update(scale=v)),
     "fallback": (Computed, lambda o: o.other, lambda o, v: o.inner.update(scale=v)),
     "class": (lambda: OfClass, lambda o: o.scale, lambda o, v: setattr(OfClass, "scale", v)),
@@ -177,6 +180,7 @@ def losses(read: Callable[[Any], float], owner: Any, put: Callable[[Any, float],
 def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "GLOBAL", 1.0)
     monkeypatch.setattr(OfClass, "scale", 1.0)
+    monkeypatch.setattr(Parent, "gain", 1.0)
     monkeypatch.setattr(Meta, "gain", 1.0)
     monkeypatch.setenv("SPMD_TEST_SCALE", "1.0")
     settings.scale = 1.0
