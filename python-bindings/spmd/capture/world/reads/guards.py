@@ -34,9 +34,9 @@ class ReadGuards:
         self._of: dict[int, list[Place]] = {}
         self._written: set[int] = set()  # the ids of objects that the step writes to: another object has its own program
         for holder in records.holders.values() if records is not None else ():
-            owner = holder.get()
-            if owner is None:  # made by the step, and gone
+            if holder.is_gone():
                 continue
+            owner = holder.get()
             if holder.written and not isinstance(owner, (list, collections.deque)):  # a list is found where it is (grown_lists.py)
                 self._written.add(id(owner))
             for read, value in holder.reads.items():

@@ -20,7 +20,7 @@ from . import calls
 from .attributes import read_attribute, read_global
 from .operand_stack import function_of, is_supported, operands, top
 from .records import READERS, Kind, Read, Records
-from .scope import is_observed_file
+from .scope import is_observed
 from .values import CONTAINERS, LEAVES, TRACED
 from .writes import place_of
 
@@ -35,8 +35,6 @@ class Observer:
         self.records = records
         self.failure: BaseException | None = None
         self._tables: dict[int, tuple[types.CodeType, dict[int, tuple[_Handler, Any]] | None]] = {}
-        self._fresh: dict[int, Any] = {}  # cells that the step makes
-        self._pending: tuple[types.FrameType, Callable[[Any], None]] | None = None
         self._frame: types.FrameType | None = None
         records.line = self._line
 
@@ -52,7 +50,7 @@ class Observer:
             yield
         finally:
             sys.settrace(before)
-            self._pending = self._frame = None
+            self._frame = None
 
     def _line(self) -> tuple[types.CodeType, int]:
         frame = self._frame
@@ -62,7 +60,7 @@ class Observer:
         code = frame.f_code
         known = self._tables.get(id(code))
         if known is None:
-            known = self._tables[id(code)] = (code, _table_of(code) if is_observed_file(code.co_filename) else None)
+            known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals) else None)
         if known[1] is None:
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
@@ -70,8 +68,6 @@ class Observer:
 
         def local(frame: types.FrameType, event: str, _: Any) -> Any:
             if event == "opcode":
-                if self._pending is not None:
-                    self._finish(frame)
                 found = table.get(frame.f_lasti)
                 if found is not None:
                     self._frame = frame
@@ -82,23 +78,6 @@ class Observer:
             return local
         return local
 
-    def _finish(self, frame: types.FrameType) -> None:
-        """Sees the result of the instruction before."""
-        (pending, note), self._pending = self._pending, None
-        if pending is frame:
-            note(top(frame))
-
-    def note_fresh(self, frame: types.FrameType) -> None:
-        """The next result is a cell that the step makes."""
-        def note(cell: Any) -> None:
-            self._fresh[id(cell)] = cell
-        self._pending = (frame, note)
-
-    def cell_of(self, frame: types.FrameType, name: str) -> Any:
-        """The cell of a free variable of the code that a frame runs, if it was there before the trace."""
-        function = function_of(frame)
-        cell = function.__closure__[frame.f_code.co_freevars.index(name)]
-        return None if id(cell) in self._fresh else cell
 
 
 # What each instruction reads and writes. `argument` is the instruction's.
@@ -113,18 +92,14 @@ def _load_global(observer: Observer, frame: types.FrameType, name: str) -> None:
     read_global(observer.records, frame.f_globals, name)
 
 
+def _cell_of(frame: types.FrameType, name: str) -> types.CellType:
+    """The cell of a free variable of the code that a frame runs."""
+    return function_of(frame).__closure__[frame.f_code.co_freevars.index(name)]
+
+
 def _load_free(observer: Observer, frame: types.FrameType, name: str) -> None:
-    cell = observer.cell_of(frame, name)
-    if cell is not None:
-        try:
-            observer.records.read(cell, Read(Kind.CELL, name), cell.cell_contents, lambda: name)
-        except ValueError:  # empty
-            pass
-
-
-def _load_closure(observer: Observer, frame: types.FrameType, name: str) -> None:
-    if name in frame.f_code.co_cellvars:
-        observer.note_fresh(frame)
+    cell = _cell_of(frame, name)
+    observer.records.read(cell, Read(Kind.CELL, name), READERS[Kind.CELL](cell, None), lambda: name)
 
 
 def _load_item(observer: Observer, frame: types.FrameType, _: Any) -> None:
@@ -168,8 +143,8 @@ def _store_global(observer: Observer, frame: types.FrameType, name: str) -> None
 
 
 def _store_free(observer: Observer, frame: types.FrameType, name: str) -> None:
-    if name in frame.f_code.co_freevars and (cell := observer.cell_of(frame, name)) is not None:
-        observer.records.write_place(cell, Read(Kind.CELL, name), lambda: name)
+    if name in frame.f_code.co_freevars:
+        observer.records.write_place(_cell_of(frame, name), Read(Kind.CELL, name), lambda: name)
 
 
 def _add_attribute(observer: Observer, frame: types.FrameType, what: tuple[str, Any]) -> None:
@@ -193,8 +168,9 @@ def _add_global(observer: Observer, frame: types.FrameType, what: tuple[str, Any
 
 def _add_free(observer: Observer, frame: types.FrameType, what: tuple[str, Any]) -> None:
     name, addend = what
-    if name not in frame.f_code.co_freevars or (cell := observer.cell_of(frame, name)) is None:
+    if name not in frame.f_code.co_freevars:
         return
+    cell = _cell_of(frame, name)
     if type(READERS[Kind.CELL](cell, None)) in (int, float):
         observer.records.write_place(cell, Read(Kind.CELL, name), lambda: name, addend)
     else:
@@ -222,7 +198,7 @@ def _call_unpacked(observer: Observer, frame: types.FrameType, flags: int) -> No
 
 _HANDLERS: dict[str, _Handler] = {
     "LOAD_ATTR": _load_attribute, "LOAD_METHOD": _load_attribute, "IMPORT_FROM": _load_attribute,
-    "LOAD_GLOBAL": _load_global, "LOAD_CLOSURE": _load_closure,
+    "LOAD_GLOBAL": _load_global,
     "BINARY_SUBSCR": _load_item, "CONTAINS_OP": _contains,
     "STORE_ATTR": _store_attribute, "DELETE_ATTR": _store_attribute,
     "STORE_SUBSCR": _store_item, "DELETE_SUBSCR": _store_item,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import enum
+import sys
 import types
 import weakref
 from typing import Any, Callable, NamedTuple
@@ -59,12 +60,10 @@ class Holder:
         """The object; None if it is gone."""
         return self._get()
 
-    def rebind(self, value: Any) -> None:
-        """Takes another object in place of this one, of which all reads give the same."""
-        try:
-            self._get = weakref.ref(value)
-        except TypeError:
-            self._get = lambda: value
+    def is_gone(self) -> bool:
+        """Whether only this holder has the object: the step has made it."""
+        owner = self._get()
+        return owner is None or isinstance(owner, types.CellType) and sys.getrefcount(owner) <= 3  # here, its holder and the call
 
 
 def look_up(cls: type, name: str) -> Any:

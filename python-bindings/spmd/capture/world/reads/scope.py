@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sysconfig
+from typing import Any
 
 import torch
 
@@ -30,11 +31,18 @@ _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packagi
               "pluggy", "tensorboard", "wandb", "rich")
 
 
-@functools.lru_cache(maxsize=None)
-def is_observed_file(path: str) -> bool:
-    """Whether the reads of a file's code are recorded. Code without a file (made at run time, as the methods of dataclasses are) is."""
+def is_observed(path: str, table: dict[str, Any]) -> bool:
+    """Whether the reads of code from a file are recorded, which has the globals `table`. Code without a file (made at run time, as
+    the methods of dataclasses are) belongs to the module of its globals."""
+    if path.startswith("<frozen"):
+        return path in _FROZEN
     if path.startswith("<"):
-        return not path.startswith("<frozen") or path in _FROZEN
+        return str(table.get("__name__")).partition(".")[0] not in ("spmd", "torch")
+    return _is_observed_file(path)
+
+
+@functools.lru_cache(maxsize=None)
+def _is_observed_file(path: str) -> bool:
     path = os.path.abspath(path)
     if path.startswith(_TORCH):
         return path.startswith(_OF_TORCH) and path != _AROUND_MODULES

@@ -55,9 +55,9 @@ def take_writes(records: Records) -> list[Write]:
     """What the step has written; puts everything back as it was before."""
     found: list[Write] = []
     for holder in records.holders.values():
-        owner = holder.get()
-        if owner is None:
+        if holder.is_gone():
             continue
+        owner = holder.get()
         for (kind, key), begin in holder.begun.items():
             now = READERS[kind](owner, key)
             if not _is_plain(begin) or not _is_plain(now) or same_leaf(begin, now) or not records.was_there(owner, kind) \
