@@ -14,7 +14,7 @@ import torch
 
 from .attributes import label_of, read_attribute
 from .records import Kind, Read, Records
-from .values import ABSENT, CONTAINERS, LEAVES, TRACED
+from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED
 from .writes import place_of
 
 __all__ = ["call", "label_of", "read_all", "read_contained", "read_item", "read_size", "write_attribute", "write_item"]
@@ -35,7 +35,7 @@ def read_item(records: Records, container: Any, key: Any) -> None:
     try:
         found = dict.get(container, key, ABSENT) if isinstance(container, dict) else container[key]
     except (LookupError, TypeError):
-        return
+        found = ABSENT
     records.read(container, Read(Kind.ITEM, key), found, lambda: label_of(container))
 
 
@@ -48,7 +48,7 @@ def read_contained(records: Records, container: Any, key: Any) -> None:
     """The step asks whether key is in container."""
     if not isinstance(container, CONTAINERS) or not records.is_known(container):
         return
-    if isinstance(container, dict) and isinstance(key, LEAVES):
+    if isinstance(container, MAPPINGS) and isinstance(key, LEAVES):
         owner = records.owner_of(container)
         if owner is not None:
             read_attribute_of_table(records, owner, container, key)

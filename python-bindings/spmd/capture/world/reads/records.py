@@ -13,7 +13,7 @@ import weakref
 from typing import Any, Callable, NamedTuple
 
 from ...errors import Frame
-from .values import ABSENT, CODE, CONTAINERS, LEAVES, TRACED, kept
+from .values import ABSENT, CODE, CONTAINERS, LEAVES, MAPPINGS, TRACED, kept
 
 
 class Kind(enum.Enum):
@@ -86,7 +86,7 @@ def contents(container: Any) -> tuple[Any, ...]:
     """The entries of a container, keys and values of a dict; of a large one the number of entries."""
     if len(container) > 10_000:  # data, not a configuration
         return (len(container),)
-    if isinstance(container, dict):
+    if isinstance(container, MAPPINGS):
         return (*container.keys(), *container.values())
     return tuple(container)
 
@@ -134,8 +134,8 @@ class Records:
         return found
 
     def is_known(self, container: Any) -> bool:
-        """A container that was there before the trace."""
-        return id(container) in self._containers
+        """A container that was there before the trace, or shows one that was."""
+        return id(container) in self._containers or type(container) is types.MappingProxyType
 
     def note_table(self, owner: Any, table: dict[str, Any]) -> None:
         """`table` is the __dict__ of `owner`."""
@@ -195,7 +195,7 @@ class Records:
     def read_contents(self, container: Any) -> None:
         """Everything in a container was read, at any depth."""
         owner = self.owner_of(container)
-        label = self._containers[id(container)][1]
+        label = self._containers.get(id(container), (None, _name_of(container)))[1]
         entries = contents(container)
         if owner is not None:
             for name, value in list(container.items()):
