@@ -32,8 +32,8 @@ class Package(Protocol):
     def digest(self) -> str:
         """Equal for packages of equal graphs."""
 
-    def save(self, path: Path, weights: bool = True) -> Path:
-        """Writes the package as a folder; not `weights`: without values."""
+    def save(self, path: Path, weights: bool = True, reads: bool = True) -> Path:
+        """Writes the package as a folder; not `weights`: without values; not `reads`: without what Python has read."""
 
 
 class CompileError(RuntimeError):
@@ -204,7 +204,7 @@ def _partition(package: Package, compiler: list[str], options: list[str], plan: 
                            "have to change alike\n  cure: run one eager step before the first compiled one")
     with tempfile.TemporaryDirectory(prefix="spmd.") as work:
         step, program = Path(work) / f"{package.step['name']}.step", Path(work) / "program.mlir"
-        package.save(step, weights=False)
+        package.save(step, weights=False, reads=False)
         before = [word for word in options if not _behind_partition(word)]
         _run([*compiler, str(step), "-o", str(program), *_with_plan(before, plan, Path(work)), "--compile-to=partition"],
              step)
@@ -216,7 +216,7 @@ def _compile(package: Package, compiler: list[str], options: list[str], plan: di
     cache_folder().mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".compiling.", dir=cache_folder()) as work:
         step, folder = Path(work) / f"{package.step['name']}.step", Path(work) / "result"
-        package.save(step, weights=False)
+        package.save(step, weights=False, reads=False)
         folder.mkdir()
         source = [str(step)]
         if program is not None:

@@ -105,7 +105,7 @@ def plan_package(package: Package, *, ranks: int | None, policy: Any = None, mod
     """See StepPackage.plan."""
     with tempfile.TemporaryDirectory(prefix="spmd.") as work:
         step, report = Path(work) / f"{package.step['name']}.step", Path(work) / "report.json"
-        package.save(step, weights=False)
+        package.save(step, weights=False, reads=False)
         command = [str(find_tool("spmd-compile")), str(step), "--compile-to=plan", f"--json={report}",
                    *([] if ranks is None else [f"--ranks={ranks}"]),
                    *([] if mesh is None else [f"--mesh={mesh_text(mesh, 'mesh')}"]),

@@ -7,10 +7,13 @@ import contextvars
 import copy
 import dataclasses
 import functools
+import inspect
 import itertools
+import json
 import operator
 import os
 import types
+from pathlib import Path
 from typing import Any, Callable, Iterator
 
 import numpy as np
@@ -342,3 +345,18 @@ def test_a_weight_that_a_hook_of_the_library_sets(hooked: Callable) -> None:
             loss = step(torch.full((ROWS, 3), 1.0 + number, dtype=torch.float64))
         found.append(torch.cat([loss.reshape(1), owner.model.weight.detach().flatten()]))
     torch.testing.assert_close(found[1], found[0])
+
+
+def test_a_package_lists_what_was_read(tmp_path: Path) -> None:
+    """Ahead of time there is no Python: a value that was read stays."""
+    owner = Counter()
+    owner.options = Options()
+
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return owner.update(x, owner.options.scale)
+
+    package = spmd.capture(step, torch.ones(ROWS, 3, dtype=torch.float64))
+    found = json.loads((package.save(tmp_path / "a.step") / "step.json").read_text())["reads"]
+    line = inspect.getsourcelines(step)[1] + 1
+    assert {"path": "owner.options.scale", "value": 1.0, "file": __file__, "line": line} in found
+    assert "reads" not in json.loads((package.save(tmp_path / "b.step", reads=False) / "step.json").read_text())

@@ -67,10 +67,11 @@ class StepPackage:
         """False for a step that only evaluates."""
         return any(node["phase"] == "backward" for node in self.step["nodes"])
 
-    def text(self) -> str:
-        """step.json: one line per entry of each list, so that captures can be read and compared with diff."""
+    def text(self, reads: bool = False) -> str:
+        """step.json: one line per entry of each list, so that captures can be read and compared with diff. `reads`: with the Python
+        values that the capture has read."""
         lines = []
-        for key, value in self.step.items():
+        for key, value in (self.step | ({"reads": self.reads.table()} if reads and len(self.reads) else {})).items():
             if isinstance(value, list) and value:
                 entries = ",\n".join("  " + _json(entry) for entry in value)
                 lines.append(f"{_json(key)}: [\n{entries}\n]")
@@ -105,8 +106,9 @@ class StepPackage:
         return plan_package(self, ranks=ranks, policy=policy, mode=mode, memory_budget=memory_budget, options=options,
                             mesh=mesh)
 
-    def save(self, path: str | os.PathLike, weights: bool = True) -> Path:
-        """Writes the package; `weights=False` leaves graph and shapes (and the reference losses, if recorded).
+    def save(self, path: str | os.PathLike, weights: bool = True, reads: bool = True) -> Path:
+        """Writes the package; `weights=False` leaves graph and shapes (and the reference losses, if recorded), `reads=False` leaves out
+        which Python values the capture has read.
 
         The folder appears whole or not at all; an older package of the name is replaced.
 
@@ -119,7 +121,7 @@ class StepPackage:
         path.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
         try:
-            (folder / "step.json").write_text(self.text())
+            (folder / "step.json").write_text(self.text(reads))
             if weights:
                 if any(t.is_meta or isinstance(t, FakeTensor) for t in self.weights.values()):
                     raise ValueError("the model is made of meta or fake tensors and has no weights; save with "
@@ -140,7 +142,7 @@ class StepPackage:
             for name, part in (("first_step", self.first_step), ("other_batch", self.other_batch)):
                 if part:
                     (folder / name).mkdir(mode=0o755)
-                    (folder / name / "step.json").write_text(part.text())
+                    (folder / name / "step.json").write_text(part.text(reads))
             if path.exists():
                 shutil.rmtree(path)
             folder.rename(path)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import collections
 import dis
+import math
 import types
 from typing import Any, NamedTuple
 
@@ -49,6 +50,17 @@ class ReadGuards:
     def __len__(self) -> int:
         return len(self._places)
 
+    def table(self) -> list[dict[str, Any]]:
+        """The numbers, texts and flags that the step has read, each with its place and the line that read it first: constants of the graph."""
+        rows = []
+        for place, (holder, read) in zip(self._places, self._origins):
+            if is_leaf(place.value) and place.value is not ABSENT and place.value is not TENSOR:
+                frame = _frame_of(holder, read)
+                value = place.value if type(place.value) in (bool, int, str) or type(place.value) is float and math.isfinite(place.value) \
+                    else repr(place.value)
+                rows.append({"path": path_of(holder.label, read), "value": value, "file": frame.file, "line": frame.line})
+        return rows
+
     def difference(self) -> Difference | None:
         """The first place where a call would read something else; None if there is none."""
         if self._fast is None:
@@ -65,9 +77,7 @@ class ReadGuards:
                 now = ABSENT
             if not self._is_same(place.value, now, set()):
                 holder, read = self._origins[number]
-                code, offset = holder.lines[read]
-                frame = Frame(code.co_filename, line_of(code, offset), code.co_name)
-                return Difference(path_of(holder.label, read), place.value, now, frame)
+                return Difference(path_of(holder.label, read), place.value, now, _frame_of(holder, read))
             if is_leaf(now):
                 self._fast.take(number, now)
         return None
@@ -113,6 +123,11 @@ def _was_replaced_by_the_trace(holder: Holder, read: Read, owner: Any, value: An
     except Exception:
         return True
     return now is not value and not ReadGuards()._is_same(value, now, set())
+
+
+def _frame_of(holder: Holder, read: Read) -> Frame:
+    code, offset = holder.lines[read]
+    return Frame(code.co_filename, line_of(code, offset), code.co_name)
 
 
 def line_of(code: types.CodeType, offset: int) -> int:

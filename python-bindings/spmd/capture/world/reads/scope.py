@@ -24,7 +24,7 @@ _AROUND_MODULES = _TORCH + os.path.join("nn", "modules", "module.py")
 # Parts of Python that read or copy the user's objects.
 _OF_PYTHON = tuple(_STDLIB + part.replace("/", os.sep) for part in (
     "collections/", "contextlib.py", "copy.py", "dataclasses.py", "functools.py", "types.py", "os.py", "operator.py", "statistics.py",
-    "fractions.py", "string.py", "weakref.py", "queue.py", "heapq.py", "bisect.py", "configparser.py"))
+    "fractions.py", "string.py", "queue.py", "heapq.py", "bisect.py", "configparser.py"))
 _FROZEN = ("<frozen os>", "<frozen _collections_abc>")  # os.environ; what mappings inherit
 # Libraries whose numbers reach no graph: arithmetic on shapes, progress bars, numerics on values that are compared as arrays.
 _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packaging", "filelock", "huggingface_hub", "pytest", "_pytest",
