@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Captured.h"
 #include "Kernels.h"
 #include "Units.h"
 #include "spmd/Runtime/Core/Artifact.h"
@@ -80,10 +81,13 @@ static void printCommands(const Plan &plan) {
 int main(int argc, char **argv) {
   if (argc > 1 && argv[1] == std::string("units"))
     return reportUnits(argc - 1, argv + 1);
+  if (argc > 1 && argv[1] == std::string("captured"))
+    return reportCaptured(argc - 1, argv + 1);
   if (argc > 1 && argv[1] == std::string("kernels"))
     return reportKernels(argc - 1, argv + 1);
   CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report kernels ARTIFACT` "
-               "prints its kernels, `spmd-report units STEP` the shard units of a step package.",
+               "prints its kernels, `spmd-report units STEP` the shard units of a step package, "
+               "`spmd-report captured STEP` the Python values that its graph has as constants.",
                "spmd-report");
   app.failure_message(spmd::explainUsage);
   std::string folder;
