@@ -56,7 +56,7 @@ def is_library_class(cls: type) -> bool:
 
 def is_users_function(value: Any) -> bool:
     """A function or method that is defined in the user's code."""
-    code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
+    code = getattr(inspect.unwrap(value), "__code__", None) if callable(value) else None
     return isinstance(code, types.CodeType) and is_users_file(code.co_filename)
 
 

@@ -1,6 +1,7 @@
 """How Python finds an attribute, without running any of the user's code: which places a read of `value.name` looks at."""
 from __future__ import annotations
 
+import threading
 import types
 from typing import Any
 
@@ -15,7 +16,8 @@ _IGNORED_MODULES = ("torch", "spmd", "builtins", "typing", "sys", "warnings", "l
 
 def label_of(value: Any) -> str:
     """How errors name an object to which no path is known."""
-    return getattr(value, "__name__", None) or type(value).__name__
+    is_named = isinstance(value, (type, types.FunctionType, types.MethodType, types.ModuleType, types.BuiltinFunctionType))
+    return value.__name__ if is_named else type(value).__name__
 
 
 def read_global(records: Records, table: dict[str, Any], name: str) -> None:
@@ -28,11 +30,20 @@ def _is_of_torch(module: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in _IGNORED_MODULES
 
 
+def read_defaults(records: Records, function: types.FunctionType) -> None:
+    """A function is called, which may take its defaults."""
+    for name in ("__defaults__", "__kwdefaults__"):
+        if (found := getattr(function, name)) is not None:
+            records.read(function, Read(Kind.COMPUTED, name), found, lambda: function.__name__)
+
+
 def read_attribute(records: Records, value: Any, name: str) -> None:
     """The step reads value.name."""
     cls = type(value)
     if cls is types.ModuleType:
-        if name in value.__dict__ and not _is_of_torch(value.__name__):
+        if name == "__dict__":
+            records.register(value.__dict__, value.__name__)
+        elif name in value.__dict__ and not _is_of_torch(value.__name__):
             records.read(value.__dict__, Read(Kind.GLOBAL, name), value.__dict__[name], lambda: "")
     elif isinstance(value, type):
         _read_of_class(records, value, value, name)
@@ -45,7 +56,15 @@ def read_attribute(records: Records, value: Any, name: str) -> None:
             if name in base.__dict__:
                 _read_of_class(records, base, base, name)
                 break
-    elif not isinstance(value, (types.FunctionType, types.MethodType, types.BuiltinFunctionType)) and not is_leaf(value):
+    elif isinstance(value, types.MethodType):
+        if not hasattr(types.MethodType, name):
+            read_attribute(records, value.__func__, name)
+    elif isinstance(value, types.FunctionType):
+        if not hasattr(types.FunctionType, name):
+            records.read(value, Read(Kind.ATTRIBUTE, name), value.__dict__.get(name, ABSENT), lambda: value.__name__)
+    elif isinstance(value, threading.local):
+        records.read(value, Read(Kind.COMPUTED, name), getattr(value, name, ABSENT), lambda: label_of(value))
+    elif not isinstance(value, types.BuiltinFunctionType) and not is_leaf(value):
         _read_of_instance(records, value, cls, name)
 
 

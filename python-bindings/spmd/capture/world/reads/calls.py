@@ -13,7 +13,7 @@ from typing import Any, Callable
 import torch
 
 from .attributes import label_of, read_attribute
-from .records import Kind, Read, Records
+from .records import READERS, Kind, Read, Records
 from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED
 from .writes import place_of
 
@@ -102,6 +102,9 @@ def call(records: Records, function: Any, args: list[Any]) -> None:
     if known is not None:
         known(records, args)
         return
+    if isinstance(function, _HASHED) and function.__name__ in _COPIES:  # of a class of its own
+        _instance(records, args)
+        return
     if isinstance(function, types.MethodDescriptorType) and isinstance(function.__objclass__, type):
         reader = _METHODS.get((_family(function.__objclass__), function.__name__))
         if reader is not None:
@@ -131,6 +134,7 @@ def call(records: Records, function: Any, args: list[Any]) -> None:
         records.note_taken(value)
 
 
+_COPIES = ("__reduce_ex__", "__reduce__", "__getstate__", "__copy__", "__deepcopy__")
 _HASHED = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, type)
 
 
@@ -173,7 +177,9 @@ def _context(records: Records, args: list[Any]) -> None:
 
 def _instance(records: Records, args: list[Any]) -> None:
     """A copy is made of an object."""
-    if args and not isinstance(args[0], (*TRACED, torch.nn.Module, torch.optim.Optimizer, type)):
+    if args and records.is_iterator(args[0]):
+        records.read(args[0], Read(Kind.STATE, None), READERS[Kind.STATE](args[0], None), lambda: label_of(args[0]))
+    elif args and not isinstance(args[0], (*TRACED, torch.nn.Module, torch.optim.Optimizer, type)):
         for name in list(getattr(args[0], "__dict__", ())):
             read_attribute(records, args[0], name)
 

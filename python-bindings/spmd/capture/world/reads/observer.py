@@ -17,7 +17,7 @@ import torch.distributed
 
 from ...errors import CaptureError
 from . import calls
-from .attributes import read_attribute, read_global
+from .attributes import read_attribute, read_defaults, read_global
 from .operand_stack import function_of, is_supported, operands, top
 from .records import READERS, Kind, Read, Records
 from .scope import is_observed
@@ -63,6 +63,9 @@ class Observer:
             known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals) else None)
         if known[1] is None:
             return None
+        if code.co_argcount or code.co_kwonlyargcount:
+            self._frame = frame
+            read_defaults(self.records, function_of(frame))
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         table = known[1]
 
@@ -78,6 +81,23 @@ class Observer:
             return local
         return local
 
+
+
+    def call(self, frame: types.FrameType, function: Any, args: list[Any]) -> None:
+        """The code of a frame calls a function. Nothing is to be said of a function that is observed itself."""
+        if function is torch.distributed.get_rank:
+            self.records.note_rank(frame)
+        elif function is globals:
+            self.records.register(frame.f_globals, "globals()")
+        elif isinstance(function, (types.FunctionType, types.MethodType)):
+            inner = function.__func__ if isinstance(function, types.MethodType) else function
+            if not isinstance(inner, types.FunctionType):
+                calls.call(self.records, inner, [function.__self__, *args])
+            elif not is_observed(inner.__code__.co_filename, inner.__globals__):
+                for value in args:
+                    calls.read_all(self.records, value)
+        else:
+            calls.call(self.records, function, args)
 
 
 # What each instruction reads and writes. `argument` is the instruction's.
@@ -180,11 +200,7 @@ def _add_free(observer: Observer, frame: types.FrameType, what: tuple[str, Any])
 
 def _call(observer: Observer, frame: types.FrameType, count: int) -> None:
     first, second, *rest = operands(frame, count + 2)
-    function, args = (second, rest) if first is None else (first, [second, *rest])
-    if function is torch.distributed.get_rank:
-        observer.records.note_rank(frame)
-    elif not isinstance(function, (types.FunctionType, types.MethodType)):
-        calls.call(observer.records, function, args)
+    observer.call(frame, *((second, rest) if first is None else (first, [second, *rest])))
 
 
 def _call_unpacked(observer: Observer, frame: types.FrameType, flags: int) -> None:
@@ -192,8 +208,8 @@ def _call_unpacked(observer: Observer, frame: types.FrameType, flags: int) -> No
     for value in (args, *rest):
         if isinstance(value, CONTAINERS) and observer.records.is_known(value):
             observer.records.read_contents(value)
-    if not isinstance(function, (types.FunctionType, types.MethodType)) and isinstance(args, tuple):
-        calls.call(observer.records, function, [*args, *(rest[0].values() if rest and isinstance(rest[0], dict) else ())])
+    if isinstance(args, tuple):
+        observer.call(frame, function, [*args, *(rest[0].values() if rest and isinstance(rest[0], dict) else ())])
 
 
 _HANDLERS: dict[str, _Handler] = {

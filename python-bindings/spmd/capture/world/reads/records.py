@@ -9,11 +9,12 @@ import collections
 import enum
 import sys
 import types
+import warnings
 import weakref
 from typing import Any, Callable, NamedTuple
 
 from ...errors import Frame
-from .values import ABSENT, CODE, CONTAINERS, LEAVES, MAPPINGS, TRACED, kept
+from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED, kept
 
 
 class Kind(enum.Enum):
@@ -29,6 +30,7 @@ class Kind(enum.Enum):
     CELL = enum.auto()  # the variable of a closure
     GLOBAL = enum.auto()  # the entry `key` of a module's globals
     CONTEXT = enum.auto()  # the value of a context variable
+    STATE = enum.auto()  # how far an iterator is
 
 
 class Read(NamedTuple):
@@ -98,6 +100,16 @@ def _cell(holder: Any, key: Any) -> Any:
         return ABSENT
 
 
+def _state(iterator: Any) -> str:
+    """What a copy of an iterator begins with, as text."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that iterators will not be copied in later versions of Python
+            return repr(iterator.__reduce__())
+    except TypeError:
+        return repr(iterator)
+
+
 READERS: dict[Kind, Callable[[Any, Any], Any]] = {
     Kind.ATTRIBUTE: lambda holder, key: holder.__dict__.get(key, ABSENT),
     Kind.COMPUTED: lambda holder, key: getattr(holder, key, ABSENT),
@@ -109,6 +121,7 @@ READERS: dict[Kind, Callable[[Any, Any], Any]] = {
     Kind.CELL: _cell,
     Kind.GLOBAL: lambda holder, key: holder.get(key, ABSENT),
     Kind.CONTEXT: lambda holder, key: holder.get(ABSENT),
+    Kind.STATE: lambda holder, key: _state(holder),
 }
 
 
@@ -151,7 +164,7 @@ class Records:
         if isinstance(value, tuple) and depth < 4:
             for entry in value:
                 self.register(entry, label, was_there, depth + 1)
-        elif not isinstance(value, (*LEAVES, *TRACED, *CODE)):
+        elif not isinstance(value, (*LEAVES, *TRACED)):
             if isinstance(value, CONTAINERS):
                 self._containers.setdefault(id(value), (value, label))
             if was_there:
@@ -161,15 +174,18 @@ class Records:
         """Whether an object was there before the trace: the step does not make what it reaches from its function and its arguments."""
         return kind in (Kind.GLOBAL, Kind.CELL, Kind.MEMBER) or id(owner) in self._objects
 
+    def is_iterator(self, value: Any) -> bool:
+        """An iterator of C that was there before the trace."""
+        return id(value) in self._objects and hasattr(type(value), "__next__") and not type(value).__flags__ & (1 << 9)
+
     def note_rank(self, frame: types.FrameType) -> None:
         """The step asks for the number of its process."""
         self.rank = self.rank or Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
     def note_taken(self, iterator: Any) -> None:
         """The step moves an iterator on."""
-        found = self._objects.get(id(iterator))
-        if found is not None and hasattr(type(iterator), "__next__") and not type(iterator).__flags__ & (1 << 9):
-            self.taken.append((iterator, found[1], self.line()))
+        if self.is_iterator(iterator):
+            self.taken.append((iterator, self._objects[id(iterator)][1], self.line()))
 
     def read(self, value: Any, read: Read, result: Any, label: Callable[[], str]) -> None:
         """`read` of the object `value` gave `result`."""
@@ -238,7 +254,7 @@ _OF_OBJECTS = (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER)
 
 
 def _name_of(value: Any) -> str:
-    return getattr(value, "__name__", None) or type(value).__name__
+    return value.__name__ if isinstance(value, (type, types.ModuleType)) else type(value).__name__
 
 
 def path_of(label: str, read: Read) -> str:
