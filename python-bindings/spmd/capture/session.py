@@ -241,6 +241,7 @@ class TraceSession:
                  *((type(part).__name__, part) for part in call.optimizers.parts)]
         for label, value in roots:
             records.register(value, label)
+        records.with_modes = frozenset(map(id, self.fakes.whole.modules()))
         try:
             with self.observer.watched():
                 return call.run(batch)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from ....torch_api.modules import buffers_of, children_of, parameters_of
-from .records import Kind, Read, Records, look_up
+from .records import READERS, Kind, Read, Records, look_up
 from .values import ABSENT, TRACED, is_leaf
 
 _IGNORED_MODULES = ("torch", "spmd", "builtins", "typing", "sys", "warnings", "logging")
@@ -63,7 +63,7 @@ def read_attribute(records: Records, value: Any, name: str) -> None:
         if not hasattr(types.FunctionType, name):
             records.read(value, Read(Kind.ATTRIBUTE, name), value.__dict__.get(name, ABSENT), lambda: value.__name__)
     elif isinstance(value, threading.local):
-        records.read(value, Read(Kind.COMPUTED, name), getattr(value, name, ABSENT), lambda: label_of(value))
+        records.read(value, Read(Kind.COMPUTED, name), READERS[Kind.COMPUTED](value, name), lambda: label_of(value))
     elif not isinstance(value, types.BuiltinFunctionType) and not is_leaf(value):
         _read_of_instance(records, value, cls, name)
 
@@ -115,7 +115,7 @@ def _read_of_instance(records: Records, value: Any, cls: type, name: str) -> Non
     table = _table_of(value)
     if table is not None:
         found = table.get(name, ABSENT)
-        if name != "training" or not isinstance(value, torch.nn.Module):
+        if name != "training" or id(value) not in records.with_modes:
             records.read(value, Read(Kind.ATTRIBUTE, name), found, label)
         if found is not ABSENT:
             return
@@ -123,6 +123,8 @@ def _read_of_instance(records: Records, value: Any, cls: type, name: str) -> Non
         _read_member(records, cls, name)
     elif isinstance(value, torch.nn.Module):
         _read_registered(records, value, name)
+    elif cls.__flags__ & _HEAP and isinstance(_read_member(records, cls, "__getattr__"), (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        records.read(value, Read(Kind.COMPUTED, name), READERS[Kind.COMPUTED](value, name), label)  # as of a dict with attributes
     elif cls.__flags__ & _HEAP:
         _read_member(records, cls, name)
 

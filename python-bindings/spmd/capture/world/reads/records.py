@@ -93,6 +93,13 @@ def contents(container: Any) -> tuple[Any, ...]:
     return tuple(container)
 
 
+def _attribute(holder: Any, key: str) -> Any:
+    try:
+        return getattr(holder, key)
+    except Exception:  # an empty slot, or a class that raises another error
+        return ABSENT
+
+
 def _cell(holder: Any, key: Any) -> Any:
     try:
         return holder.cell_contents
@@ -112,7 +119,7 @@ def _state(iterator: Any) -> str:
 
 READERS: dict[Kind, Callable[[Any, Any], Any]] = {
     Kind.ATTRIBUTE: lambda holder, key: holder.__dict__.get(key, ABSENT),
-    Kind.COMPUTED: lambda holder, key: getattr(holder, key, ABSENT),
+    Kind.COMPUTED: _attribute,
     Kind.MEMBER: look_up,
     Kind.ITEM: _item,
     Kind.CONTAINED: lambda holder, key: key in holder,
@@ -135,6 +142,7 @@ class Records:
         self._containers: dict[int, tuple[Any, str]] = {}  # that objects lead to which may have been there before the trace
         self._owners: dict[int, Any] = {}  # objects, by the id of their __dict__
         self._objects: dict[int, Any] = {}  # that were there before the trace
+        self.with_modes: frozenset[int] = frozenset()  # the ids of modules whose train() or eval() is in the key of a call
         self.rank: Frame | None = None  # where the step asks for the number of its process
         self.taken: list[tuple[Any, str, tuple[types.CodeType, int]]] = []  # iterators that the step moves on
 
