@@ -139,7 +139,8 @@ class Program:
         return self.home is not other.home and not self.package.guards and self.key == other.key and self.options == other.options \
             and (self.sizes is not None or other.sizes is None) \
             and not other.package.gradients.copied and other.taken <= self.taken and self.needed <= other.needed \
-            and self._held_key == other._held_key and are_alike(self.constants, other.constants)
+            and self._held_key == other._held_key and are_alike(self.constants, other.constants) \
+            and self.package.reads.is_like(other.package.reads)
 
     def note_what_stands_in_places(self) -> None:
         """What others have put where the step leaves something, as the forward of an evaluation does, is as what an earlier call
@@ -254,7 +255,8 @@ class Need:
 def counts_taken(call: StepCall, programs: Iterable[Program | None]) -> list[tuple[int, bool]]:
     """How much of each of its iterators a call will probably take: as much as that of a program which it may want."""
     for program in programs:
-        if program is not None and program.call.without_taken == call.without_taken and changed_value(program.constants) is None:
+        if program is not None and program.call.without_taken == call.without_taken and changed_value(program.constants) is None \
+                and program.package.reads.difference() is None:
             return [taking.count for taking in program.call.takings]
     return [(0, False)] * len(call.takings)
 

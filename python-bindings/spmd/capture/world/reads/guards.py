@@ -82,6 +82,12 @@ class ReadGuards:
                 self._fast.take(number, now)
         return None
 
+    def is_like(self, other: ReadGuards) -> bool:
+        """Whether these guards hold wherever others do."""
+        values = {(id(place.owner), place.kind, repr(place.key)): place.value for place in other._places}
+        return all((where := (id(place.owner), place.kind, repr(place.key))) in values and self._is_same(place.value, values[where], set())
+                   for place in self._places)
+
     def _is_same(self, before: Any, now: Any, compared: set[tuple[int, int]]) -> bool:
         """Whether the step reads the same of two values: equal leaves, or objects of one class whose places that were read are the same."""
         now = kept(now)
