@@ -87,14 +87,23 @@ def test_a_mesh_of_a_tensor(compiler) -> None:  # noqa: F811
         spmd.compile(trainer.step, ranks=2, launcher="none")(*BATCH)
 
 
-@pytest.mark.parametrize("name, other", [("world", 3), ("parts", {"count": 1}), ("built", True)])
-def test_what_is_no_mesh_is_a_side_effect(name: str, other: object) -> None:
+def test_a_dict_of_numbers_in_the_place_of_meshes_is_a_side_effect() -> None:
+    def make(trainer: Trainer) -> DeviceMesh:
+        mesh = trainer.dims.get("shard")
+        trainer.dims.parts = {"count": 1}
+        return mesh
+    with pytest.raises(spmd.CaptureError, match=r"the step changes .*dims\.parts.*, which a captured step would do once"):
+        spmd.compile(Trainer(make).step, ranks=2, launcher="none")(*BATCH)
+
+
+@pytest.mark.parametrize("name, other", [("world", 3), ("built", True)])
+def test_a_number_beside_meshes_is_written(name: str, other: object) -> None:
     def make(trainer: Trainer) -> DeviceMesh:
         mesh = trainer.dims.get("shard")
         setattr(trainer.dims, name, other)
         return mesh
-    with pytest.raises(spmd.CaptureError, match=rf"the step changes .*dims\.{name}.*, which a captured step would do once"):
-        spmd.compile(Trainer(make).step, ranks=2, launcher="none")(*BATCH)
+    check(trainer := Trainer(make))
+    assert getattr(trainer.dims, name) == other
 
 
 def test_a_number_that_a_mesh_takes_the_place_of_is_one(compiler) -> None:  # noqa: F811

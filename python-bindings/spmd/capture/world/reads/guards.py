@@ -8,6 +8,7 @@ import types
 from typing import Any, NamedTuple
 
 from ...errors import Frame
+from ..device_meshes import is_made_of_meshes
 from .fast_check import FastCheck, Place
 from .records import READERS, Holder, Kind, Read, Records, path_of
 from .values import ABSENT, CODE, TENSOR, is_leaf, kept, same_leaf
@@ -93,6 +94,8 @@ class ReadGuards:
         now = kept(now)
         if before is now:
             return True
+        if (before is None or before is ABSENT) and is_made_of_meshes(now):
+            return True  # made once, at the capture, and kept (device_meshes.py)
         if before is TENSOR or now is TENSOR or before is ABSENT or now is ABSENT:
             return False
         if is_leaf(before) or is_leaf(now):
