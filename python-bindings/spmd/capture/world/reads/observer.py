@@ -34,6 +34,7 @@ class Observer:
     def __init__(self, records: Records):
         self.records = records
         self.failure: BaseException | None = None
+        self.seen: set[tuple[int, str]] = set()  # attributes that were read, by the ids of objects
         self._tables: dict[int, tuple[types.CodeType, dict[int, tuple[_Handler, Any]] | None]] = {}
         self._frame: types.FrameType | None = None
         records.line = self._line
@@ -104,7 +105,8 @@ class Observer:
 
 def _load_attribute(observer: Observer, frame: types.FrameType, name: str) -> None:
     value = top(frame)
-    if not isinstance(value, TRACED):
+    if (id(value), name) not in observer.seen and not isinstance(value, TRACED):
+        observer.seen.add((id(value), name))
         read_attribute(observer.records, value, name)
 
 
