@@ -34,6 +34,7 @@ import logging
 import operator
 import sys
 import threading
+import types
 import warnings
 from typing import Any, Callable, ContextManager, Iterator, Mapping, Protocol
 
@@ -110,21 +111,18 @@ class LoggerPatch(Patch):
 
 
 @dataclasses.dataclass(frozen=True)
-class Code:
-    """The code of a function: what has the function under another name runs the new code, too."""
-
-    function: Any
-    reason: str
+class CodePatch(Patch):
+    """The attribute __code__ of the function `owner`: whoever has the function under another name runs the new code, too."""
 
     @contextlib.contextmanager
-    def set_to(self, function: Any) -> Iterator[None]:
-        """`function`: has the code; its globals are those of the replaced function."""
-        saved = self.function.__code__
-        self.function.__code__ = function.__code__
+    def set_to(self, value: types.CodeType) -> Iterator[None]:
+        """The code runs with the globals of the replaced function."""
+        function = self.find_owner()
+        saved, function.__code__ = function.__code__, value
         try:
             yield
         finally:
-            self.function.__code__ = saved
+            function.__code__ = saved
 
 
 @dataclasses.dataclass(frozen=True)
@@ -320,7 +318,7 @@ GET_TOTAL_NORM = Patch(*private.GET_TOTAL_NORM, _CLIPPING)
 CLIP_WITH_NORM = Patch(*private.CLIP_GRADS_WITH_NORM, _CLIPPING)
 MAKE_GRADS = Patch(*private.MAKE_GRADS, "A scaled loss shows which gradients are rounding errors.")
 
-GET_RANK = Code(torch.distributed.get_rank, "A step whose graph follows from the number of its process has another graph in each process.")
+GET_RANK = CodePatch("torch.distributed:get_rank", "__code__", "A step whose graph follows from the number of its process has another graph in each process.")
 
 # world/: side effects and the step's surroundings
 
@@ -351,5 +349,5 @@ def table() -> list[Entry]:
     found: list[Entry] = []
     for value in list(globals().values()):
         found += (entry for entry in (value if isinstance(value, tuple) else (value,))
-                  if isinstance(entry, (Patch, Code, Switch, Kernels)))
+                  if isinstance(entry, (Patch, Switch, Kernels)))
     return [*found, *mesh_methods()]

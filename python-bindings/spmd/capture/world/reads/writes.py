@@ -92,11 +92,19 @@ def _write_item(owner: dict[Any, Any], key: Any, value: Any) -> None:
         owner[key] = value
 
 
-def _write_member(owner: Any, key: str, value: Any) -> None:
+def _write_member(owner: type, key: str, value: Any) -> None:
     if value is not ABSENT:
-        setattr(owner, key, value)
-    elif hasattr(owner, key):
-        delattr(owner, key)
+        type.__setattr__(owner, key, value)
+    elif key in vars(owner):
+        type.__delattr__(owner, key)
+
+
+def _write_slot(owner: Any, key: str, value: Any) -> None:
+    member = look_up(type(owner), key)
+    if value is not ABSENT:
+        member.__set__(owner, value)
+    elif READERS[Kind.COMPUTED](owner, key) is not ABSENT:
+        member.__delete__(owner)
 
 
 def _write_cell(owner: Any, key: str, value: Any) -> None:
@@ -104,6 +112,6 @@ def _write_cell(owner: Any, key: str, value: Any) -> None:
 
 
 _WRITERS: dict[Kind, Callable[[Any, Any, Any], None]] = {
-    Kind.ATTRIBUTE: _write_attribute, Kind.COMPUTED: _write_member, Kind.MEMBER: _write_member, Kind.GLOBAL: _write_item,
+    Kind.ATTRIBUTE: _write_attribute, Kind.COMPUTED: _write_slot, Kind.MEMBER: _write_member, Kind.GLOBAL: _write_item,
     Kind.ITEM: _write_item, Kind.CELL: _write_cell,
 }
