@@ -262,7 +262,7 @@ class TraceSession:
         leaves = pytree.tree_leaves(result)
         refuse_rows(leaves)
         fakes.refusals.refuse_texts(leaves)
-        found = Results(without_empty(result), [*fakes.left(), *self.effects.left()], self.effects.grown(),
+        found = Results(without_empty(result), [*fakes.left(writes_batch), *self.effects.left()], self.effects.grown(),
                         [(name, tensor) for name, tensor, version in zip(self.call.batch_names, batch, versions)
                          if writes_batch and version_of(tensor) != version])
         self.effects.expect(found.left)

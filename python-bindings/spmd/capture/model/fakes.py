@@ -399,12 +399,12 @@ class FakeStep:
             self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
 
-    def left(self) -> list[LeakedValue]:
-        """What the traced step leaves in attributes of modules."""
-        for left in left_in_modules(self._watched(), self._modules_before):
+    def left(self, with_weights: bool) -> list[LeakedValue]:
+        """What the traced step leaves in attributes of modules; `with_weights`: and what hooks of PyTorch compute for these."""
+        for left in left_in_modules(self._watched(), self._modules_before, with_weights=False):
             raise CaptureError(f"the step keeps a traced value in '{left.module}.{left.attribute}', which a captured step "
                                "would not do\n  cure: return it from the step")
-        return left_in_modules(named_modules(self.model, self.whole), self._modules_before)
+        return left_in_modules(named_modules(self.model, self.whole), self._modules_before, with_weights)
 
     def settings(self) -> list[Setting]:
         """What the traced step leaves in modules that is no traced value."""

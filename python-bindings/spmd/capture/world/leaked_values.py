@@ -196,11 +196,12 @@ def _is_weight(value: Any) -> bool:
     return isinstance(value, torch.Tensor) and not isinstance(value, torch.nn.Parameter)
 
 
-def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]]) -> list[LeakedValue]:
+def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict[int, dict[str, Any]],
+                    with_weights: bool = True) -> list[LeakedValue]:
     """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
 
     Modules of installed libraries keep notes of their own, which no step depends on: in attributes that their own code
-    names. Those of PyTorch keep none in attributes that are new, or that were when a step left something there. Any other
+    names. `with_weights`: those that hooks of PyTorch set count, too. Other modules of PyTorch keep none in attributes that are new, or that were when a step left something there. Any other
     attribute is one that a hook or the user's code has set.
     """
     left: list[LeakedValue] = []
@@ -215,7 +216,7 @@ def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict
                 full = attribute_path(path, name)
                 raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
                                    "do\n  cure: make it a buffer of the module (register_buffer)")
-            new = of_torch and (name not in known or name in _attributes.get(module, ()) or _is_weight(old))
+            new = of_torch and (name not in known or name in _attributes.get(module, ()) or with_weights and _is_weight(old))
             if _is_new(value, old) and (of_users or new or name not in names_in_class(type(module))):
                 left.append(LeakedValue(path, name, value))
     return left
