@@ -59,6 +59,11 @@ class OfParent(Parent):
         return super().weight() * super().gain
 
 
+class Doubled(OfParent):
+    def weight(self) -> float:
+        return 2 * self.scale
+
+
 class Computed:
     def __init__(self) -> None:
         self.inner = {"scale": 1.0}
@@ -147,6 +152,8 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[Any], float], Callable[[Any,
     "function in an attribute": (lambda: argparse.Namespace(f=lambda: 1.0), lambda o: o.f(), lambda o, v: setattr(o, "f", lambda: 1.0 * v)),
     "layers": (lambda: nn.ModuleList([Layer(), Layer()]), lambda o: sum(x.scale for x in o) / 2, lambda o, v: [setattr(x, "scale", v) for x in o]),
     "layer of a dict": (lambda: nn.ModuleDict({"a": Layer()}), lambda o: o["a"].scale, lambda o, v: setattr(o["a"], "scale", v)),
+    "class of the owner": (lambda: argparse.Namespace(o=OfParent()), lambda o: o.o.weight(),
+                           lambda o, v: setattr(o.o, "__class__", Doubled if v > 1 else OfParent)),
     "missing": (argparse.Namespace, lambda o: 2.0 if hasattr(o, "scale") else 1.0, lambda o, v: v > 1 and setattr(o, "scale", v)),
     "raised": (argparse.Namespace, lambda o: read_or_one(o), lambda o, v: v > 1 and setattr(o, "scale", v)),
 }

@@ -201,8 +201,8 @@ def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict
     """What a traced step has put in attributes of modules. Refuses one that changes their numbers.
 
     Modules of installed libraries keep notes of their own, which no step depends on: in attributes that their own code
-    names. `with_weights`: those that hooks of PyTorch set count, too. Other modules of PyTorch keep none in attributes that are new, or that were when a step left something there. Any other
-    attribute is one that a hook or the user's code has set.
+    names. Those of PyTorch keep none in attributes that are new, or that were when a step left something there. Any other
+    attribute is one that a hook or the user's code has set. `with_weights`: and weights that hooks of PyTorch compute.
     """
     left: list[LeakedValue] = []
     for path, module in modules:

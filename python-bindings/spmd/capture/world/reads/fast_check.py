@@ -74,6 +74,8 @@ class FastCheck:
                 return f"{table}[{key}] is not v{number}"
         if place.kind is Kind.CELL and place.value is not ABSENT and place.value is not TENSOR and not isinstance(place.value, Digest):
             return f"{owner}.cell_contents is not v{number}"
+        if place.kind is Kind.CLASS:
+            return f"type({owner}) is not v{number}"
         if place.kind is Kind.SIZE:
             return f"len({owner}) != v{number}"
         if place.kind is Kind.CONTAINED:

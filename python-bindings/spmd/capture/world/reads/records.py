@@ -30,6 +30,7 @@ class Kind(enum.Enum):
     CELL = enum.auto()  # the variable of a closure
     GLOBAL = enum.auto()  # the entry `key` of a module's globals
     CONTEXT = enum.auto()  # the value of a context variable
+    CLASS = enum.auto()  # the class of an instance
     STATE = enum.auto()  # how far an iterator is
 
 
@@ -128,6 +129,7 @@ READERS: dict[Kind, Callable[[Any, Any], Any]] = {
     Kind.CELL: _cell,
     Kind.GLOBAL: lambda holder, key: holder.get(key, ABSENT),
     Kind.CONTEXT: lambda holder, key: holder.get(ABSENT),
+    Kind.CLASS: lambda holder, key: type(holder),
     Kind.STATE: lambda holder, key: _state(holder),
 }
 
@@ -273,4 +275,5 @@ def path_of(label: str, read: Read) -> str:
         return f"{label}[{read.key!r}]"
     if read.kind is Kind.GLOBAL:
         return str(read.key)
-    return label if read.kind is Kind.CELL else f"{'the size of ' * (read.kind is Kind.SIZE)}{label}"
+    prefix = {Kind.SIZE: 'the size of ', Kind.CLASS: 'the class of '}.get(read.kind, '')
+    return f'{prefix}{label}'
