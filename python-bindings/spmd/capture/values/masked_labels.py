@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from .lazy_rows import Origin, Rows, refused
 
+_aten = torch.ops.aten
 TAKES_LABELS = (functional.ctc_loss,)
 
 
@@ -24,7 +25,7 @@ def ctc_loss(func: Callable, origin: Origin, args: tuple, kwargs: dict) -> torch
         raise refused(func, ", not of labels that a mask of [batch, length] chooses")
     chosen, rows = origin.valid.reshape(origin.shape), origin.full(labels).reshape(origin.shape)
     lengths = torch.as_tensor(given.arguments["target_lengths"])
-    torch._assert_async((lengths == chosen.sum(1)).all(), "ctc_loss: target_lengths are not how many labels the mask chooses in each row")
+    _aten._assert_async.msg((lengths == chosen.sum(1)).all(), "ctc_loss: target_lengths are not how many labels the mask chooses in each row")
     # [batch, place at the front, place in the row]
     is_there = chosen[:, None] & (chosen.cumsum(1)[:, None] == torch.arange(1, origin.shape[1] + 1)[:, None])
     given.arguments["targets"] = torch.where(is_there, rows[:, None], 0).sum(2)
