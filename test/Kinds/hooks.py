@@ -15,7 +15,7 @@ from typing import Any
 
 import harness
 
-LIBRARIES = ("torch",)
+LIBRARIES = ("torch", "transformers", "lightning")
 
 
 def table_of(library: str) -> Any:

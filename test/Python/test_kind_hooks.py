@@ -37,3 +37,16 @@ def test_an_error_names_the_hook_and_its_line():
     outcome = hooks.run("torch", "AccumulateGrad.register_hook | before | plain")
     assert outcome.text == ("on_nodes.make.hook is a hook of the AccumulateGrad node of parameter 'first.weight'; "
                             "a compiled step does not run this node")
+
+
+@pytest.mark.parametrize("library, case", [
+    ("transformers", "TrainerCallback.on_pre_optimizer_step | gradients"), ("transformers", "TrainerCallback.on_optimizer_step | looks"),
+    ("transformers", "Trainer._clip_grad_norm | gradients"), ("transformers", "Trainer.compute_loss | looks"),
+    ("lightning", "Callback.on_after_backward | gradients"), ("lightning", "Callback.on_before_optimizer_step | looks"),
+    ("lightning", "LightningModule.configure_gradient_clipping | gradients"), ("lightning", "LightningModule.on_before_backward | looks"),
+    ("lightning", "Callback.on_train_batch_end | looks")])
+@pytest.mark.sample(2)
+def test_hooks_of_trainers(library: str, case: str) -> None:
+    table = pytest.importorskip(f"hooks_of_{library}")
+    found = hooks.run(library, case)
+    assert found.kind == table.expected_of(case), found.text

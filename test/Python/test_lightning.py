@@ -106,35 +106,60 @@ def test_several_optimizers_are_an_error(tmp_path) -> None:
         fit(Two, tmp_path)
 
 
-@pytest.mark.parametrize("name", ["on_before_zero_grad", "optimizer_zero_grad", "on_before_backward", "backward",
-                                  "on_after_backward", "on_before_optimizer_step", "configure_gradient_clipping",
-                                  "optimizer_step", "lr_scheduler_step"])
-def test_hooks_that_would_not_run_are_errors(name: str, tmp_path) -> None:
-    """Of a class, of a class that stands before SpmdModule, and of an object."""
-    def hook(self, *args, **kwargs):
-        pass
+@pytest.mark.parametrize("name", ["on_before_zero_grad", "on_before_backward"])
+def test_weights_that_change_between_forward_and_backward_are_errors(name: str, tmp_path) -> None:
+    """They are one compiled step. Eager PyTorch does not see a change of p.data either."""
+    def hook(self, *args):
+        for p in self.parameters():
+            p.data.mul_(0.9)
 
-    mixed_in = type("Mixed", (), {name: hook})
-    for bases, own in (((SpmdModule,), {name: hook}), ((mixed_in, SpmdModule), {})):
-        with pytest.raises(TypeError, match=rf"Model\.{name} does not run(.|\n)*test_lightning(.|\n)*  cure: "):
-            type("Model", bases, own)
+    model = type("Changes", (define(SpmdModule, spmd={"ranks": 1}),), {name: hook})
+    with pytest.raises(TypeError, match=rf"Changes\.{name} changes 'net\.0\.weight' between(.|\n)*test_lightning(.|\n)*  cure: "):
+        fit(model, tmp_path)
 
-    class Patched(define(SpmdModule)):
+
+def test_a_loss_that_changes_before_backward_is_an_error(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(Seen, "on_before_backward", lambda self, trainer, module, loss: loss.mul_(2), raising=False)
+    with pytest.raises(TypeError, match=r"Seen\.on_before_backward changes the loss between(.|\n)*test_lightning"):
+        fit(define(SpmdModule, spmd={"ranks": 1}), tmp_path)
+
+
+def test_an_optimizer_step_without_its_closure_is_an_error(tmp_path) -> None:
+    model = type("Own", (define(SpmdModule),), {"optimizer_step": lambda self, epoch, batch_idx, optimizer, closure: optimizer.step()})
+    with pytest.raises(pl.utilities.exceptions.MisconfigurationException, match=r"Own\.optimizer_step does not call its closure"):
+        fit(model, tmp_path)
+
+
+class Skips:
+    """Batches of some numbers, and with some rows; super() gives the rest."""
+
+    def training_step(self, batch, batch_idx):
+        if batch_idx % 3 == 1 or (batch[1] == 2).sum() > 3:
+            return None
+        result = super().training_step(batch, batch_idx)
+        return {"loss": result["loss"] * (batch_idx + 1)}
+
+
+@pytest.mark.parametrize("hooks", [{}, {"on_after_backward": lambda self: None, "accumulate_grad_batches": 2}], ids=["whole", "apart"])
+def test_batches_are_skipped(hooks, tmp_path) -> None:
+    found = []
+    for base in (pl.LightningModule, SpmdModule):
+        options = {"accumulate_grad_batches": 2} if hooks and base is pl.LightningModule else {}
+        kind = type("Model", (Skips, define(base, spmd={"ranks": 2})), hooks if base is SpmdModule else {})
+        found.append(fit(kind, tmp_path, **options)[0])
+    for theirs, ours in zip(*(one.parameters() for one in found)):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_a_training_step_of_the_object_is_compiled(tmp_path) -> None:
+    class Own(define(SpmdModule, spmd={"ranks": 1})):
         def __init__(self):
             super().__init__()
-            setattr(self, name, hook)
+            self.training_step = lambda batch, batch_idx: type(self).training_step(self, batch, batch_idx)
 
-    with pytest.raises(TypeError, match=rf"Patched\.{name} does not run"):
-        fit(Patched, tmp_path)
-
-
-def test_callbacks_that_see_gradients_are_errors(tmp_path, monkeypatch) -> None:
-    def on_after_backward(self, trainer, module):
-        pass
-
-    monkeypatch.setattr(Seen, "on_after_backward", on_after_backward)
-    with pytest.raises(TypeError, match=r"Seen\.on_after_backward does not run(.|\n)*test_lightning"):
-        fit(define(SpmdModule), tmp_path)
+    _, theirs, _ = fit(define(pl.LightningModule), tmp_path)
+    _, ours, _ = fit(Own, tmp_path)
+    check(ours, theirs)
 
 
 def test_a_schedule_with_a_metric_is_an_error(tmp_path) -> None:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import types
 
 import pytest
 import torch
@@ -108,30 +107,68 @@ def calls_backward(self, model, inputs, num_items_in_batch=None):
     return loss.detach()
 
 
-def nothing(self, *args, **kwargs):
-    pass
+def penalty(model) -> torch.Tensor:
+    return 0.1 * sum(p.square().sum() for p in model.parameters())
 
 
-@pytest.mark.parametrize("name, method", [("_clip_grad_norm", nothing), ("_get_grad_norm", nothing),
-                                          ("training_step", calls_backward)], ids=["clip", "norm", "backward"])
-def test_methods_that_need_the_gradients_are_errors(name: str, method, tmp_path) -> None:
-    """Of a class, of an object, and of a class that stands after SpmdTrainer, whose training_step would be compiled."""
-    behind = [] if name == "training_step" else [type("Own", (SpmdTrainer, type("Behind", (Trainer,), {name: method})), {})]
-    for own in (type("Own", (SpmdTrainer,), {name: method}), SpmdTrainer, *behind):
-        with pytest.raises(TypeError, match=rf"{own.__name__}(\.{name} does not see gradients| calls backward\(\) outside)"
-                                            r"(.|\n)*test_trainer(.|\n)*  cure: "):
-            one = trainer(own, tmp_path, max_steps=1)
-            if own is SpmdTrainer:
-                setattr(one, name, types.MethodType(method, one))
-            one.train()
+class After:
+    """A further loss, in eager PyTorch."""
+
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        loss = super().training_step(model, inputs, num_items_in_batch)
+        penalty(model).backward()
+        return loss
 
 
-@pytest.mark.parametrize("name", ["on_pre_optimizer_step", "on_optimizer_step"])
-def test_callbacks_that_need_the_gradients_are_errors(name: str, tmp_path) -> None:
-    one = trainer(SpmdTrainer, tmp_path)
-    one.add_callback(type("Own", (TrainerCallback,), {name: nothing}))
-    with pytest.raises(TypeError, match=rf"Own\.{name} would see no gradients(.|\n)*test_trainer(.|\n)*  cure: on_step_"):
+class Skips:
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        loss = super().training_step(model, inputs, num_items_in_batch)
+        if self.state.global_step == 1:
+            model.zero_grad()
+        return loss
+
+
+class Twice(After):
+    """Two steps for one update; and an optimizer that create_optimizer() of the Trainer does not make."""
+
+    def training_step(self, model, inputs, num_items_in_batch=None):
+        return super().training_step(model, inputs, num_items_in_batch) + super().training_step(model, inputs, num_items_in_batch)
+
+    def create_optimizer(self, model=None):
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=self.args.learning_rate)
+        return self.optimizer
+
+
+@pytest.mark.parametrize("own", [After, Skips, Twice, type("Eager", (), {"training_step": calls_backward})])
+@pytest.mark.parametrize("batches", [1, 2])
+@pytest.mark.sample(2)
+def test_a_training_step_may_do_what_it_likes_with_gradients(own, batches: int, tmp_path) -> None:
+    ours, theirs = (trainer(type("Own", (own, kind), {}), tmp_path, max_steps=3, gradient_accumulation_steps=batches)
+                    for kind in (SpmdTrainer, Trainer))
+    ours.train()
+    theirs.train()
+    check(ours, theirs, 1e-4)
+
+
+def test_an_optimizer_around_another_is_stepped(tmp_path) -> None:
+    """It has the other as its `optimizer`."""
+    class Halving(torch.optim.Optimizer):
+        def __init__(self, optimizer):
+            super().__init__(optimizer.param_groups, {})
+            self.optimizer = optimizer
+
+        @torch.no_grad()
+        def step(self, closure=None):
+            for group in self.param_groups:
+                for p in group["params"]:
+                    p.grad.mul_(0.5)
+            self.optimizer.step()
+
+    ours, theirs = (trainer(kind, tmp_path, max_steps=3, optim="sgd") for kind in (SpmdTrainer, Trainer))
+    for one in (ours, theirs):
+        one.optimizer = Halving(torch.optim.SGD(one.model.parameters(), lr=0.1))
         one.train()
+    check(ours, theirs)
 
 
 class Sees(TrainerCallback):

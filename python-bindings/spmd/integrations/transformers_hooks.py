@@ -1,4 +1,9 @@
-"""Methods of a Trainer, and hooks of its callbacks, that would need the gradients a compiled step keeps to itself."""
+"""Methods of a Trainer, and hooks of its callbacks, that can see gradients before they are cleared.
+
+The Trainer calls, for the last batch of an update: training_step, floating_point_ops and _track_num_input_tokens; _clip_grad_norm and
+_get_grad_norm; on_pre_optimizer_step of callbacks; the optimizer's step; on_optimizer_step of callbacks; the model's zero_grad().
+Nobody sees gradients if these are the Trainer's own: then one compiled step does all.
+"""
 from __future__ import annotations
 
 from typing import Any, Iterable
@@ -6,39 +11,35 @@ from typing import Any, Iterable
 import torch
 from transformers import Trainer, TrainerCallback
 
-from .users_lines import line_of, overridden
+from .optimizers import has_gradients
+from .users_lines import is_overridden, line_of
 
-_IN_THE_STEP = "change the loss in compute_loss, or the gradients in step() of an optimizer of your own; both are compiled"
-_CALLBACKS = {"on_pre_optimizer_step": "on_step_begin or on_step_end; for gradients, step() of an optimizer of your own",
-              "on_optimizer_step": "on_step_end; for gradients, step() of an optimizer of your own"}
+_OWN = ("_clip_grad_norm", "_get_grad_norm")  # which SpmdTrainer has, too
+_METHODS = (*_OWN, "training_step", "floating_point_ops", "_track_num_input_tokens")
+_CALLBACKS = ("on_pre_optimizer_step", "on_optimizer_step")
 
 
-def check_methods(trainer: Trainer, kind: type[Trainer], rest: Any) -> None:
-    """Raises for a method of the Trainer that would run without gradients or not at all.
+def sees_gradients(trainer: Trainer, kind: type[Trainer], rest: Any) -> bool:
+    """Whether something of the user's runs between the gradients and the update, or before gradients are cleared.
 
     Args:
       trainer: the Trainer.
       kind: SpmdTrainer, whose own methods count as the Trainer's.
       rest: `super()` of SpmdTrainer: the classes that stand after it.
     """
-    names = ("_clip_grad_norm", "_get_grad_norm")
-    for name, method in overridden(trainer, names, kind) + overridden(rest, names, Trainer):
-        raise TypeError(f"{type(trainer).__name__}.{name} does not see gradients: they exist only in the compiled step of a "
-                        f"SpmdTrainer, which clips them\n{line_of(method)}\n  cure: max_grad_norm of TrainingArguments; or clip "
-                        "in step() of an optimizer of your own")
+    return any(is_overridden(trainer, name, kind) for name in _METHODS) or any(is_overridden(rest, name, Trainer) for name in _OWN) \
+        or keeps_gradients(trainer.callback_handler.callbacks, trainer.model, _CALLBACKS)
 
 
-def check_callbacks(callbacks: Iterable[TrainerCallback]) -> None:
-    """Raises for a callback with a hook between backward and zero_grad."""
-    for callback in callbacks:
-        for name, hook in overridden(callback, tuple(_CALLBACKS), TrainerCallback):
-            raise TypeError(f"{type(callback).__name__}.{name} would see no gradients: the optimizer's step is part of the "
-                            f"compiled step of a SpmdTrainer, and is over\n{line_of(hook)}\n  cure: {_CALLBACKS[name]}")
+def keeps_gradients(callbacks: Iterable[TrainerCallback], model: torch.nn.Module,
+                    names: tuple[str, ...] = ("on_optimizer_step",)) -> bool:
+    """Whether a callback has one of these hooks, or the model clears gradients in its own way."""
+    return any(is_overridden(callback, name, TrainerCallback) for callback in callbacks for name in names) \
+        or is_overridden(model, "zero_grad", torch.nn.Module)
 
 
-def check_gradients(trainer: Trainer, optimizer: torch.optim.Optimizer) -> None:
-    """Raises where the Trainer's loop steps the optimizer, and gradients are left that no compiled step has used."""
-    if all(param.grad is None for group in optimizer.param_groups for param in group["params"]):
-        return
-    raise TypeError(f"{type(trainer).__name__} calls backward() outside its compiled step, or leaves this step out: gradients are left "
-                    f"that no optimizer's step has used\n{line_of(trainer.training_step)}\n  cure: {_IN_THE_STEP}")
+def check_gradients(trainer: Trainer, parameters: Iterable[torch.Tensor]) -> None:
+    """Raises if there are gradients after the compiled step that has done the update."""
+    if has_gradients(parameters):
+        raise TypeError(f"gradients came up between the compiled step of {type(trainer).__name__} and the optimizer's step, which is part "
+                        f"of it\n{line_of(trainer.compute_loss)}\n  cure: call backward() in compute_loss or in training_step")

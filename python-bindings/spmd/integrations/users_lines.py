@@ -1,21 +1,23 @@
 """The user's lines, for errors of a trainer's loop."""
 from __future__ import annotations
 
-import linecache
 from typing import Any
+
+from ..capture.errors import Frame, where
 
 
 def line_of(function: Any) -> str:
     """Where a function is defined, as Python prints it."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    if code is None:
-        return "  (a method without a line)"
-    file, line = code.co_filename, code.co_firstlineno
-    return f'  File "{file}", line {line}, in {code.co_name}\n    {linecache.getline(file, line).strip()}'
+    return where([] if code is None else [Frame(code.co_filename, code.co_firstlineno, code.co_name)])
+
+
+def is_overridden(owner: Any, name: str, base: type) -> bool:
+    """Whether another class than `base`, or the object itself, defines a method of an object or a class."""
+    found = getattr(owner, name, None)
+    return found is not None and getattr(found, "__func__", found) is not getattr(base, name, None)
 
 
 def overridden(owner: Any, names: tuple[str, ...], base: type) -> list[tuple[str, Any]]:
-    """The methods of an object or class, of those that `base` has, which another class or the object itself defines."""
-    return [(name, found) for name in names
-            if getattr(found := getattr(owner, name, None), "__func__", found) is not getattr(base, name, None)
-            and found is not None]
+    """The methods, of those that `base` has, which another class or the object itself defines."""
+    return [(name, getattr(owner, name)) for name in names if is_overridden(owner, name, base)]

@@ -96,6 +96,11 @@ class Slot:
         """Another tensor has the value from now on."""
         self.tensor, self.has_value = tensor, True
 
+    def is_written(self) -> bool:
+        """The tensor is here, and has another value than the ranks."""
+        return self.is_here and not _has_same_bytes(to_torch(self.owner.trainer.read(self.info.state, self.info.name), self.info.dtype),
+                                                    self.tensor.detach().contiguous())
+
     def fits(self) -> bool:
         """The tensor still has the shape and the dtype that the ranks know."""
         return tuple(self.tensor.shape) == self.info.shape and DTYPES.get(self.tensor.dtype) == self.info.dtype
