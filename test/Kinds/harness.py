@@ -46,8 +46,9 @@ def outcome_of(case: Callable[[], Outcome]) -> Outcome:
             return case()
         except REFUSALS as error:
             return Outcome("refused", _first_line(str(error)))
-        except Exception as error:  # an error that nobody wrote for users
-            return Outcome("wrong", _first_line(f"{type(error).__name__}: {error}"))
+        except Exception as error:  # only errors that are written for users have a cure
+            kind = "refused" if "\n  cure: " in str(error) else "wrong"
+            return Outcome(kind, _first_line(f"{type(error).__name__}: {error}"))
 
 
 def _first_line(text: str) -> str:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 pytest.importorskip("mmengine")
 pytest.importorskip("cv2")
 from mmengine._strategy import SingleDeviceStrategy  # noqa: E402
-from mmengine.hooks import Hook  # noqa: E402
+from mmengine.hooks import EMAHook, Hook  # noqa: E402
 from mmengine.model import BaseModel  # noqa: E402
 from mmengine.registry import FUNCTIONS, MODELS, STRATEGIES  # noqa: E402
 from mmengine.runner import FlexibleRunner  # noqa: E402
@@ -73,11 +74,11 @@ def is_block(module, kind=Block):
 
 
 def train(strategy, wrapper: dict, resume: str | None = None, epochs: int = 3, load: str | None = None,
-          model=None) -> tuple[list[list[float]], FlexibleRunner]:
+          model=None, hooks=()) -> tuple[list[list[float]], FlexibleRunner]:
     torch.manual_seed(0)
     seen = Seen()
     runner = FlexibleRunner(
-        model=model or Model(), work_dir=strategy.work_dir, strategy=strategy, custom_hooks=[seen], log_level="ERROR",
+        model=model or Model(), work_dir=strategy.work_dir, strategy=strategy, custom_hooks=[seen, *hooks], log_level="ERROR",
         train_dataloader={"batch_size": 8, "dataset": Data(), "sampler": {"type": "DefaultSampler", "shuffle": False},
                           "num_workers": 0, "collate_fn": {"type": "default_collate"}},
         train_cfg={"by_epoch": True, "max_epochs": epochs}, optim_wrapper=copy.deepcopy(wrapper),
@@ -152,6 +153,24 @@ def test_a_train_step_of_the_models_own_is_an_error(tmp_path) -> None:
         train(FSDPStrategy(work_dir=str(tmp_path)), SGD, model=Own())
 
 
+def test_a_hook_may_average_the_weights(tmp_path) -> None:
+    """EMAHook copies the model, reads its weights after each step, and swaps them with their averages in a checkpoint."""
+    hook, found = {"type": "EMAHook", "momentum": 0.1}, []
+    for strategy in (FSDPStrategy(work_dir=str(tmp_path / "ours"), state_dict_cfg="full", spmd={"ranks": 2}),
+                     SingleDeviceStrategy(work_dir=str(tmp_path / "theirs"))):
+        _, runner = train(strategy, SGD, epochs=1, hooks=[hook])
+        averages = next(one for one in runner.hooks if isinstance(one, EMAHook)).ema_model.state_dict()
+        with _readable():
+            saved = torch.load(f"{strategy.work_dir}/epoch_1.pth")
+        found.append([averages, runner.model.state_dict(), saved["state_dict"], saved["ema_state_dict"]])
+    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-7)
+
+
+def test_a_hook_that_changes_weights_in_folders_is_an_error(tmp_path) -> None:
+    with pytest.raises(ValueError, match="as EMAHook does, and a folder(.|\n)*  cure: state_dict_cfg='full'"):
+        train(FSDPStrategy(work_dir=str(tmp_path), spmd={"ranks": 2}), SGD, epochs=1, hooks=[{"type": "EMAHook"}])
+
+
 def test_errors(tmp_path) -> None:
     with pytest.raises(ValueError, match="state_dict_cfg is 'half'; allowed: 'full', 'local', or a dict"):
         FSDPStrategy(work_dir=str(tmp_path), state_dict_cfg="half")
@@ -160,3 +179,9 @@ def test_errors(tmp_path) -> None:
     strategy = FSDPStrategy(work_dir=str(tmp_path))
     with pytest.raises(ValueError, match="AmpOptimWrapper computes in float16\n  cure: dtype='bfloat16'"):
         train(strategy, {"type": "AmpOptimWrapper", **SGD})
+
+
+def test_a_copy_of_the_model_has_its_own_train_step(tmp_path) -> None:
+    _, runner = train(FSDPStrategy(work_dir=str(tmp_path), spmd={"ranks": 1}), SGD, epochs=1)
+    for other in (copy.deepcopy(runner.model), pickle.loads(pickle.dumps(runner.model))):
+        assert other.train_step.__self__ is other and other.train_step.__func__ is Model.train_step

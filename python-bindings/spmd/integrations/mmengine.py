@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import types
 from pathlib import Path
 from typing import Any, Callable
 
@@ -81,7 +82,7 @@ class FSDPStrategy(SingleDeviceStrategy):
                             "parse_losses")
         self.compiled = compile(self._step, **self._spmd)
         self.compiled.training_state.refuses_equal_rows = True
-        model.train_step = functools.partial(self._train_step, model)
+        model.train_step = _TrainStep(self._train_step, model)
         return model
 
     def build_optim_wrapper(self, optim_wrapper: Any, model: torch.nn.Module | None = None) -> Any:
@@ -132,13 +133,13 @@ class FSDPStrategy(SingleDeviceStrategy):
                                            save_param_scheduler=save_param_scheduler, callback=callback)
         folder = Path(filename)
         self.compiled.save_checkpoint(folder, kind="sharded")
-        rest = dict(extra_ckpt or {})
+        rest = _Rest(extra_ckpt or {})
         rest["meta"] = {**rest.get("meta", {}), "seed": self.seed}
         if save_param_scheduler and hasattr(self, "param_schedulers"):
             rest["param_schedulers"] = self.scheduler_state_dict()
         if callback is not None:
             callback(rest)
-        torch.save(rest, folder / "rest.pth")
+        torch.save(dict(rest), folder / "rest.pth")
 
     def load_checkpoint(self, filename: str, **options: Any) -> dict:
         if not Path(filename).is_dir():
@@ -159,6 +160,36 @@ class FSDPStrategy(SingleDeviceStrategy):
         if Path(filename).is_dir():  # the optimizer's state is with the ranks' files
             options["resume_optimizer"] = False
         return super().resume(filename, **options)
+
+
+class _Rest(dict):
+    """What a checkpoint has besides the files of the ranks, which have the weights."""
+
+    def __missing__(self, key: str) -> Any:
+        if key == "state_dict":
+            raise ValueError("a hook changes the weights of a checkpoint, as EMAHook does, and a folder of state_dict_cfg='local' has those "
+                             "of the ranks\n  cure: state_dict_cfg='full'")
+        raise KeyError(key)
+
+
+class _TrainStep:
+    """In place of a model's train_step. A copy of the model, as EMAHook makes it, has that of its class."""
+
+    def __init__(self, step: Callable[..., Any], model: torch.nn.Module):
+        self._step, self._model = step, model
+
+    def __call__(self, data: Any, optim_wrapper: OptimWrapper) -> dict[str, torch.Tensor]:
+        return self._step(self._model, data, optim_wrapper)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Callable[..., Any]:
+        return _train_step_of(memo.get(id(self._model), self._model))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _train_step_of, (self._model,)
+
+
+def _train_step_of(model: torch.nn.Module) -> Callable[..., Any]:
+    return types.MethodType(type(model).train_step, model)
 
 
 def _readable() -> contextlib.AbstractContextManager:
