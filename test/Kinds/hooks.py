@@ -15,7 +15,7 @@ from typing import Any
 
 import harness
 
-LIBRARIES = ("torch", "transformers", "lightning")
+LIBRARIES = ("torch", "transformers", "lightning", "mmengine")
 
 
 def table_of(library: str) -> Any:

@@ -44,7 +44,8 @@ def test_an_error_names_the_hook_and_its_line():
     ("transformers", "Trainer._clip_grad_norm | gradients"), ("transformers", "Trainer.compute_loss | looks"),
     ("lightning", "Callback.on_after_backward | gradients"), ("lightning", "Callback.on_before_optimizer_step | looks"),
     ("lightning", "LightningModule.configure_gradient_clipping | gradients"), ("lightning", "LightningModule.on_before_backward | looks"),
-    ("lightning", "Callback.on_train_batch_end | looks")])
+    ("lightning", "Callback.on_train_batch_end | looks"), ("mmengine", "Hook.after_train_iter | looks"),
+    ("mmengine", "Hook.before_train_iter | weights"), ("mmengine", "BaseModel.train_step | looks")])
 @pytest.mark.sample(2)
 def test_hooks_of_trainers(library: str, case: str) -> None:
     table = pytest.importorskip(f"hooks_of_{library}")

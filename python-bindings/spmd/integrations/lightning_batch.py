@@ -16,10 +16,11 @@ from pytorch_lightning.utilities.exceptions import MisconfigurationException
 
 from ..training.written import WrittenTensors
 from .optimizers import SteppedOptimizer, has_gradients
-from .users_lines import is_overridden, line_of
+from .users_lines import Methods, is_overridden, line_of
 
 _OF_BOTH = ("on_before_zero_grad", "on_before_backward", "on_after_backward", "on_before_optimizer_step")
-_OF_MODULES = ("optimizer_zero_grad", "configure_gradient_clipping", "optimizer_step")
+_OF_CALLBACKS = Methods(Callback, *_OF_BOTH)
+_OF_MODULES = Methods(LightningModule, *_OF_BOTH, "optimizer_zero_grad", "configure_gradient_clipping", "optimizer_step")
 
 
 class TrainingBatch:
@@ -31,8 +32,7 @@ class TrainingBatch:
         self._is_first = batch_idx % count == 0
         self._is_last = self._trainer.is_last_batch or (batch_idx + 1) % count == 0
         self._stepped: SteppedOptimizer = self._trainer.optimizers[0]
-        self._is_apart = any(map(self._has_hook, _OF_BOTH)) \
-            or any(is_overridden(module, name, LightningModule) for name in _OF_MODULES)
+        self._is_apart = _OF_MODULES.is_overridden_by(module) or any(map(_OF_CALLBACKS.is_overridden_by, self._trainer.callbacks))
         self._result: Any = None
         self._has_result = False
 

@@ -6,17 +6,24 @@ Nobody sees gradients if these are the Trainer's own: then one compiled step doe
 """
 from __future__ import annotations
 
+import functools
 from typing import Any, Iterable
 
 import torch
 from transformers import Trainer, TrainerCallback
 
 from .optimizers import has_gradients
-from .users_lines import is_overridden, line_of
+from .users_lines import Methods, is_overridden, line_of
 
 _OWN = ("_clip_grad_norm", "_get_grad_norm")  # which SpmdTrainer has, too
 _METHODS = (*_OWN, "training_step", "floating_point_ops", "_track_num_input_tokens")
-_CALLBACKS = ("on_pre_optimizer_step", "on_optimizer_step")
+_OF_CALLBACKS = Methods(TrainerCallback, "on_pre_optimizer_step", "on_optimizer_step")
+_AFTER_UPDATE, _OF_MODELS = Methods(TrainerCallback, "on_optimizer_step"), Methods(torch.nn.Module, "zero_grad")
+
+
+@functools.lru_cache(maxsize=1)
+def _of_trainers(kind: type[Trainer]) -> Methods:
+    return Methods(kind, *_METHODS)
 
 
 def sees_gradients(trainer: Trainer, kind: type[Trainer], rest: Any) -> bool:
@@ -27,15 +34,14 @@ def sees_gradients(trainer: Trainer, kind: type[Trainer], rest: Any) -> bool:
       kind: SpmdTrainer, whose own methods count as the Trainer's.
       rest: `super()` of SpmdTrainer: the classes that stand after it.
     """
-    return any(is_overridden(trainer, name, kind) for name in _METHODS) or any(is_overridden(rest, name, Trainer) for name in _OWN) \
-        or keeps_gradients(trainer.callback_handler.callbacks, trainer.model, _CALLBACKS)
+    return _of_trainers(kind).is_overridden_by(trainer) or _OF_MODELS.is_overridden_by(trainer.model) \
+        or any(map(_OF_CALLBACKS.is_overridden_by, trainer.callback_handler.callbacks)) \
+        or any(is_overridden(rest, name, Trainer) for name in _OWN)
 
 
-def keeps_gradients(callbacks: Iterable[TrainerCallback], model: torch.nn.Module,
-                    names: tuple[str, ...] = ("on_optimizer_step",)) -> bool:
-    """Whether a callback has one of these hooks, or the model clears gradients in its own way."""
-    return any(is_overridden(callback, name, TrainerCallback) for callback in callbacks for name in names) \
-        or is_overridden(model, "zero_grad", torch.nn.Module)
+def keeps_gradients(callbacks: Iterable[TrainerCallback], model: torch.nn.Module) -> bool:
+    """Whether a callback sees gradients after the update, or the model clears gradients in its own way."""
+    return any(map(_AFTER_UPDATE.is_overridden_by, callbacks)) or _OF_MODELS.is_overridden_by(model)
 
 
 def check_gradients(trainer: Trainer, parameters: Iterable[torch.Tensor]) -> None:
