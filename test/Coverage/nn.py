@@ -19,6 +19,15 @@ def with_image(*shape, **options):
     return lambda dtype: sample(real(*shape, dtype=dtype), **options)
 
 
+def attend(q, k, v, **options):
+    """In float32, where attention is one op; of float64 it is products."""
+    return F.scaled_dot_product_attention(q.float(), k.float(), v.float(), **options)
+
+
+def with_heads(q, k, v, **options):
+    return lambda dtype: sample(*(real(*shape, dtype=dtype) for shape in (q, k, v)), **options)
+
+
 def is_float(one):
     return one.args[0].is_floating_point()
 
@@ -77,5 +86,11 @@ OPS = [from_database(name, **({"keep": is_float} | OPTIONS.get(name, {}))) for n
                                  real(4, dtype=dtype, gradient=False))),
     by_hand("nn.functional.group_norm (planes)", F.group_norm,
             lambda dtype: sample(real(3, 4, 5, 2, dtype=dtype), 2, real(4, dtype=dtype), real(4, dtype=dtype))),
+    # What eager computes has the rounding of float32.
+    by_hand("nn.functional.scaled_dot_product_attention (float32)", attend,
+            with_heads((4, 2, 5, 8), (4, 2, 5, 8), (4, 2, 5, 8)), with_heads((4, 2, 5, 8), (4, 2, 7, 8), (4, 2, 7, 6)),
+            with_heads((4, 2, 5, 8), (4, 2, 5, 8), (4, 2, 5, 8), is_causal=True, scale=0.5),
+            with_heads((4, 4, 5, 8), (4, 2, 5, 8), (4, 2, 5, 8), enable_gqa=True),
+            with_heads((4, 5, 8), (4, 5, 8), (4, 5, 8)), tolerance=2e-6),
     by_hand("torch.special.softmax (any dim)", torch.softmax, with_image(3, 4, 5, dim=0), with_image(3, 4, 5, dim=1)),
 ]
