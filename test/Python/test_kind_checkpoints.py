@@ -18,6 +18,7 @@ import harness  # noqa: E402
 
 SAMPLE = ["twice, sharded, checkpoint_wrapper, checkpoint_wrapper, AdamW, at 3, 2 to 3, new, lacks nothing",
           "first, full, plain, checkpoint_wrapper, SGD, at 3, 1 to 2, new, lacks nothing",
+          "later, sharded, plain, plain, Adagrad, at 4, 2 to 2, running, lacks nothing",
           "never, torch.save, plain, plain, AdamW, at 3, 2 to 2, new, lacks step"]
 
 

@@ -25,7 +25,8 @@ def is_elsewhere(live: LiveState, source: Checkpoint) -> bool:
     or a file of untrained parameters."""
     trained = set(map(id, live.optimizers.parameters)) - {id(live.named[slot.info.name]) for slot in live.states}
     on_ranks = {key_of(info) for info in live.trainer.tensors}  # also what passes have added
-    states = ((key, kind, live.named[name]) for key in source.tensors if key not in on_ranks
+    states = ((key, kind, live.named[name]) for key in source.tensors
               for kind, name in [place_of(key)] if name in live.named)
-    return any(key in source.untrained or kind not in ("", "grad", MASTER) and id(parameter) in trained
+    # The ranks do not read the file of untrained parameters, which may be of parameters that they train by now.
+    return any(key in source.untrained or key not in on_ranks and kind not in ("", "grad", MASTER) and id(parameter) in trained
                for key, kind, parameter in states)
