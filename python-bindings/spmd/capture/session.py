@@ -289,10 +289,15 @@ class TraceSession:
         self._hooks.check()
         if self.observer.failure is not None:
             raise self.observer.failure
-        for _, label, (code, offset) in self.observer.records.taken[:1]:
+        records = self.observer.records
+        for _, label, (code, offset) in records.taken[:1]:
             raise error_at([Frame(code.co_filename, line_of(code, offset), code.co_name)],
                            f"the step takes values from the iterator '{label}', which a captured step would do once, when it is captured",
                            "take them outside of the step, and pass tensors in")
+        for label, (code, offset) in records.changed_containers():
+            raise error_at([Frame(code.co_filename, line_of(code, offset), code.co_name)],
+                           f"the step changes the entries of '{label}', which a captured step would do once, when it is captured",
+                           "change them outside of the step, or keep numbers in attributes")
         if not self.run.is_first:
             check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
 

@@ -32,6 +32,7 @@ from ..world.environment import Environment
 from ..world.held import Held, named_modules, whole
 from ..world.host_state import copied
 from ..world.leaked_values import LeakedValue, left_in_modules, put_blanks
+from ..world.reads.undone import undone
 from ..world.settings import Setting, settings_of
 from .run import Run
 
@@ -274,7 +275,7 @@ class FakeStep:
         initial: dict[int, float | None] = {}
         if any(p.requires_grad and p not in known for group in optimizer.param_groups for p in group["params"]) \
                 or made_capturable and not is_of_torch(optimizer):
-            with stepping_masters(Optimizers((optimizer,)), self._masters):
+            with stepping_masters(Optimizers((optimizer,)), self._masters), undone((optimizer,)):
                 # Also for parameters that begin to train now, beside others that have state.
                 begins = materialize(optimizer, self.mode, self._masters, made_capturable)
             initial = begins.values

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import builtins
-import collections
 import contextvars
 import functools
 import operator
 import pickle
 import types
+import weakref
 from typing import Any, Callable
 
 import torch
@@ -24,7 +24,7 @@ def read_item(records: Records, container: Any, key: Any) -> None:
     """The step reads container[key]."""
     if not isinstance(container, CONTAINERS) or not records.is_known(container):
         return
-    if isinstance(key, slice) or not isinstance(key, (*LEAVES, type, types.FunctionType, torch.nn.Module)):
+    if isinstance(key, slice) or not isinstance(key, (*LEAVES, type, types.FunctionType, torch.nn.Module, weakref.ref)):
         if not isinstance(key, TRACED):
             records.read_contents(container)
         return
@@ -72,6 +72,18 @@ def read_all(records: Records, value: Any, depth: int = 0) -> None:
         for entry in value[:64]:
             if not isinstance(entry, (*TRACED, *LEAVES)):
                 read_all(records, entry, depth + 1)
+
+
+def read_by_others(records: Records, function: types.FunctionType, args: list[Any]) -> None:
+    """Code that is not observed gets these arguments: it may read all that is in containers, and, but for PyTorch's and our own, in objects."""
+    of_objects = function.__module__ is None or function.__module__.partition(".")[0] not in ("torch", "spmd")
+    for value in args:
+        read_all(records, value)
+        if of_objects and records.was_there(value, Kind.ATTRIBUTE) and not isinstance(value, _OPAQUE):
+            _instance(records, [value])
+
+
+_OPAQUE = (*TRACED, *CONTAINERS, torch.nn.Module, torch.optim.Optimizer, type, types.FunctionType, types.MethodType, types.ModuleType)
 
 
 def write_attribute(records: Records, owner: Any, name: str) -> None:
@@ -129,11 +141,25 @@ def call(records: Records, function: Any, args: list[Any]) -> None:
         if not isinstance(function, (types.FunctionType, types.MethodType)):
             call(records, function, args)
         return
+    if any(value is getattr or isinstance(value, _GETTERS) for value in args):
+        _apply(records, args)
     for value in args:
         read_all(records, value)
         records.note_taken(value)
 
 
+def _apply(records: Records, args: list[Any]) -> None:
+    """A function in C gets a function that reads attributes, and applies it (map, sorted, reduce)."""
+    parts = [part for value in args for part in (value if isinstance(value, (list, tuple)) else (value,))]
+    names = [part for part in parts if isinstance(part, str)]
+    for part in parts:
+        if not isinstance(part, (*_OPAQUE, *LEAVES)):
+            _instance(records, [part])
+            for name in names:
+                read_attribute(records, part, name)
+
+
+_GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 _COPIES = ("__reduce_ex__", "__reduce__", "__getstate__", "__copy__", "__deepcopy__")
 _HASHED = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType, type)
 
@@ -237,5 +263,5 @@ _METHODS: dict[tuple[type | None, str], Callable[[Records, list[Any]], None]] = 
     **{(kind, name): _write_any for kind in CONTAINERS
        for name in ("update", "clear", "popitem", "append", "extend", "insert", "remove", "sort", "reverse", "add", "discard", "appendleft",
                     "extendleft", "popleft", "rotate", "difference_update", "intersection_update", "symmetric_difference_update")},
-    **{(kind, "pop"): _write_any for kind in (list, set, collections.deque)},
+    **{(kind, "pop"): _write_any for kind in CONTAINERS if not issubclass(kind, MAPPINGS)},
 }

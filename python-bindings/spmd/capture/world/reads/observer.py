@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import inspect
 import sys
 import types
 from typing import Any, Callable, Iterator
@@ -61,7 +62,7 @@ class Observer:
         code = frame.f_code
         known = self._tables.get(id(code))
         if known is None:
-            known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals) else None)
+            known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals, code.co_name) else None)
         if known[1] is None:
             return None
         if code.co_argcount or code.co_kwonlyargcount:
@@ -94,9 +95,10 @@ class Observer:
             inner = function.__func__ if isinstance(function, types.MethodType) else function
             if not isinstance(inner, types.FunctionType):
                 calls.call(self.records, inner, [function.__self__, *args])
+            elif function is inspect.getattr_static:
+                calls.call(self.records, getattr, args)
             elif not is_observed(inner.__code__.co_filename, inner.__globals__):
-                for value in args:
-                    calls.read_all(self.records, value)
+                calls.read_by_others(self.records, inner, args)
         else:
             calls.call(self.records, function, args)
 

@@ -5,13 +5,15 @@ Objects that the step makes itself are holders, too, until they are gone: nothin
 """
 from __future__ import annotations
 
+import array
 import collections
 import enum
+import random
 import sys
 import types
 import warnings
 import weakref
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 from ...errors import Frame
 from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED, kept
@@ -44,13 +46,14 @@ class Read(NamedTuple):
 class Holder:
     """An object, what was read of it, and what was written. `label`: how errors name it."""
 
-    __slots__ = ("_get", "label", "reads", "written", "before", "begun", "addends", "lines")
+    __slots__ = ("_get", "label", "reads", "written", "before", "begun", "addends", "lines", "written_at")
 
     def __init__(self, value: Any, label: str):
         self.label = label
         self.reads: dict[Read, Any] = {}
         self.written: set[Any] = set()  # keys; None: its entries as a whole
         self.before: tuple[Any, ...] | None = None  # its entries before the first write
+        self.written_at: tuple[types.CodeType, int] | None = None
         self.begun: dict[tuple[Kind, Any], Any] = {}  # what the step writes, as it was before
         self.addends: dict[tuple[Kind, Any], list[Any]] = {}  # what the step only adds to a number
         self.lines: dict[Read, tuple[types.CodeType, int]] = {}
@@ -185,8 +188,17 @@ class Records:
         return kind in (Kind.GLOBAL, Kind.CELL, Kind.MEMBER) or id(owner) in self._objects
 
     def is_iterator(self, value: Any) -> bool:
-        """An iterator of C that was there before the trace."""
-        return id(value) in self._objects and hasattr(type(value), "__next__") and not type(value).__flags__ & (1 << 9)
+        """An iterator of C, or a generator of random numbers, that was there before the trace."""
+        return id(value) in self._objects and (_is_random(value) or hasattr(type(value), "__next__") and not type(value).__flags__ & (1 << 9))
+
+    def changed_containers(self) -> Iterator[tuple[str, tuple[types.CodeType, int]]]:
+        """Lists and arrays of numbers and texts that the step has changed. A set or a dict may be a cache, which a step fills once."""
+        for holder in self.holders.values():
+            owner = holder.get()
+            if holder.before is not None and isinstance(owner, (list, collections.deque, bytearray, array.array)) and self.was_there(owner, Kind.CONTENTS):
+                now = contents(owner)
+                if all(isinstance(value, LEAVES) for value in (*now, *holder.before)) and now != holder.before:
+                    yield holder.label, holder.written_at
 
     def note_rank(self, frame: types.FrameType) -> None:
         """The step asks for the number of its process."""
@@ -242,6 +254,7 @@ class Records:
         holder = self.holder(value, label)
         if isinstance(value, CONTAINERS) and holder.before is None and (key is None or not isinstance(value, dict)):
             holder.before = tuple(map(kept, contents(value)))
+            holder.written_at = self.line()
             key = None
         holder.written.add(key)
 
@@ -261,6 +274,11 @@ class Records:
 
 
 _OF_OBJECTS = (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER)
+
+
+def _is_random(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return isinstance(value, random.Random) or numpy is not None and isinstance(value, (numpy.random.Generator, numpy.random.RandomState))
 
 
 def _name_of(value: Any) -> str:

@@ -24,20 +24,23 @@ _AROUND_MODULES = _TORCH + os.path.join("nn", "modules", "module.py")
 # Parts of Python that read or copy the user's objects.
 _OF_PYTHON = tuple(_STDLIB + part.replace("/", os.sep) for part in (
     "collections/", "contextlib.py", "copy.py", "dataclasses.py", "functools.py", "types.py", "os.py", "operator.py", "statistics.py",
-    "fractions.py", "string.py", "queue.py", "heapq.py", "bisect.py", "configparser.py"))
+    "fractions.py", "string.py", "queue.py", "heapq.py", "bisect.py", "configparser.py", "weakref.py"))
+_WEAKREF = _STDLIB + "weakref.py"
 _FROZEN = ("<frozen os>", "<frozen _collections_abc>")  # os.environ; what mappings inherit
 # Libraries whose numbers reach no graph: arithmetic on shapes, progress bars, numerics on values that are compared as arrays.
 _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packaging", "filelock", "huggingface_hub", "pytest", "_pytest",
               "pluggy", "tensorboard", "wandb", "rich")
 
 
-def is_observed(path: str, table: dict[str, Any]) -> bool:
-    """Whether the reads of code from a file are recorded, which has the globals `table`. Code without a file (made at run time, as
+def is_observed(path: str, table: dict[str, Any], function: str = "") -> bool:
+    """Whether the reads of the code of a function in a file are recorded, which has the globals `table`. Code without a file (made at run time, as
     the methods of dataclasses are) belongs to the module of its globals."""
     if path.startswith("<frozen"):
         return path in _FROZEN
     if path.startswith("<"):
         return str(table.get("__name__")).partition(".")[0] not in ("spmd", "torch")
+    if path == _WEAKREF and function == "remove":  # runs when an object goes, whenever that is
+        return False
     return _is_observed_file(path)
 
 

@@ -1,6 +1,7 @@
 """Values that a step reads, as guards compare them."""
 from __future__ import annotations
 
+import array
 import collections
 import datetime
 import decimal
@@ -17,7 +18,7 @@ import torch
 LEAVES = (bool, int, float, complex, str, bytes, types.NoneType, types.EllipsisType, range, slice, enum.Enum, datetime.date, datetime.timedelta,
           decimal.Decimal, fractions.Fraction, pathlib.PurePath, torch.dtype, torch.device, torch.layout, torch.memory_format)
 MAPPINGS = (dict, types.MappingProxyType)
-CONTAINERS = (*MAPPINGS, list, set, collections.deque)  # that can change, and that only code of C reads and writes
+CONTAINERS = (*MAPPINGS, list, set, collections.deque, bytearray, array.array)  # that can change, and that only code of C reads and writes
 TRACED = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool, torch.UntypedStorage, torch.TypedStorage, torch.Generator)
 CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, type, types.ModuleType)
 

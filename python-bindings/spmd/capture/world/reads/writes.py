@@ -6,7 +6,7 @@ the program, or, of `self.calls += 1` whose number is used for nothing else, an 
 from __future__ import annotations
 
 import types
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterable, NamedTuple
 
 import torch
 
@@ -51,11 +51,12 @@ def place_of(owner: Any, name: str) -> tuple[Any, Kind] | None:
     return owner, Kind.ATTRIBUTE
 
 
-def take_writes(records: Records) -> list[Write]:
-    """What the step has written; puts everything back as it was before."""
+def take_writes(records: Records, left_alone: Iterable[Any] = ()) -> list[Write]:
+    """What the step has written; puts everything back as it was before, but attributes of the objects that are `left_alone`."""
+    ignored = set(map(id, left_alone))
     found: list[Write] = []
     for holder in records.holders.values():
-        if holder.is_gone():
+        if holder.is_gone() or id(holder.get()) in ignored:
             continue
         owner = holder.get()
         for (kind, key), begin in holder.begun.items():
