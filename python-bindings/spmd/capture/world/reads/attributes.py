@@ -30,11 +30,13 @@ def _is_of_torch(module: Any) -> bool:
     return isinstance(module, str) and module.partition(".")[0] in _IGNORED_MODULES
 
 
-def read_defaults(records: Records, function: types.FunctionType) -> None:
-    """A function is called, which may take its defaults."""
-    for name in ("__defaults__", "__kwdefaults__"):
+def read_function(records: Records, function: types.FunctionType) -> None:
+    """A function runs, with its code and its defaults."""
+    for name in ("__code__", "__defaults__", "__kwdefaults__"):
         if (found := getattr(function, name)) is not None:
             records.read(function, Read(Kind.COMPUTED, name), found, lambda: function.__name__)
+            if isinstance(found, dict):
+                records.read_contents(found)
 
 
 def read_attribute(records: Records, value: Any, name: str) -> None:
@@ -64,7 +66,7 @@ def read_attribute(records: Records, value: Any, name: str) -> None:
             records.read(value, Read(Kind.ATTRIBUTE, name), value.__dict__.get(name, ABSENT), lambda: value.__name__)
     elif isinstance(value, threading.local):
         records.read(value, Read(Kind.COMPUTED, name), READERS[Kind.COMPUTED](value, name), lambda: label_of(value))
-    elif not isinstance(value, types.BuiltinFunctionType) and not is_leaf(value):
+    elif not isinstance(value, types.BuiltinFunctionType) and not (is_leaf(value) and _table_of(value) is None):
         _read_of_instance(records, value, cls, name)
 
 
@@ -113,6 +115,8 @@ def _read_of_instance(records: Records, value: Any, cls: type, name: str) -> Non
                     records.read(value, Read(Kind.COMPUTED, name), found, label)
         else:
             _read_member(records, cls, name)  # a property: its own code is observed
+            if isinstance(member, property) and not isinstance(member.fget, types.FunctionType):
+                records.read(value, Read(Kind.COMPUTED, name), READERS[Kind.COMPUTED](value, name), label)
         return
     table = _table_of(value)
     if table is not None:

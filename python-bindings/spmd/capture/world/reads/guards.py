@@ -5,6 +5,7 @@ import collections
 import dis
 import math
 import types
+import weakref
 from typing import Any, NamedTuple
 
 from ...errors import Frame
@@ -120,7 +121,19 @@ class ReadGuards:
                 and all(a is b or self._is_same(READERS[Kind.CELL](a, None), READERS[Kind.CELL](b, None), compared) for a, b in cells)
         if isinstance(before, CODE) or id(before) in self._written:
             return False
-        return all(self._is_same(place.value, READERS[place.kind](now, place.key), compared) for place in self._of.get(id(before), ()))
+        if isinstance(before, weakref.ref):
+            return before() is not None and self._is_same(before(), now(), compared)
+        places = self._of.get(id(before), ())
+        if not places and not hasattr(before, "__dict__"):  # of a class in C, which only code in C can read
+            return _are_equal(before, now)
+        return all(self._is_same(place.value, READERS[place.kind](now, place.key), compared) for place in places)
+
+
+def _are_equal(a: Any, b: Any) -> bool:
+    try:
+        return (a == b) is True
+    except Exception:  # of objects that cannot be compared
+        return False
 
 
 def _was_replaced_by_the_trace(holder: Holder, read: Read, owner: Any, value: Any) -> bool:

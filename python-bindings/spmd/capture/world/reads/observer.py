@@ -18,7 +18,7 @@ import torch.distributed
 
 from ...errors import CaptureError
 from . import calls
-from .attributes import read_attribute, read_defaults, read_global
+from .attributes import read_attribute, read_function, read_global
 from .operand_stack import function_of, is_supported, operands, top
 from .records import READERS, Kind, Read, Records
 from .scope import is_observed
@@ -36,6 +36,7 @@ class Observer:
         self.records = records
         self.failure: BaseException | None = None
         self.seen: set[tuple[int, str]] = set()  # attributes that were read, by the ids of objects
+        self._functions: set[int] = set()  # ids of those that have run
         self._tables: dict[int, tuple[types.CodeType, dict[int, tuple[_Handler, Any]] | None]] = {}
         self._frame: types.FrameType | None = None
         records.line = self._line
@@ -65,9 +66,10 @@ class Observer:
             known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals, code.co_name) else None)
         if known[1] is None:
             return None
-        if code.co_argcount or code.co_kwonlyargcount:
+        if id(function := function_of(frame)) not in self._functions:
+            self._functions.add(id(function))
             self._frame = frame
-            read_defaults(self.records, function_of(frame))
+            read_function(self.records, function)
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         table = known[1]
 
