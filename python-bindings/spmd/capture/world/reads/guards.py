@@ -12,7 +12,7 @@ from ...errors import Frame
 from ..device_meshes import is_made_of_meshes
 from .fast_check import FastCheck, Place
 from .records import READERS, Holder, Kind, Read, Records, path_of
-from .values import ABSENT, CODE, TENSOR, is_leaf, kept, same_leaf
+from .values import ABSENT, CODE, CONTAINERS, TENSOR, is_leaf, kept, same_leaf
 
 
 class Difference(NamedTuple):
@@ -124,7 +124,7 @@ class ReadGuards:
         if isinstance(before, weakref.ref):
             return before() is not None and self._is_same(before(), now(), compared)
         places = self._of.get(id(before), ())
-        if not places and not hasattr(before, "__dict__"):  # of a class in C, which only code in C can read
+        if not places and not isinstance(before, CONTAINERS) and not hasattr(before, "__dict__"):  # which only code in C can read
             return _are_equal(before, now)
         return all(self._is_same(place.value, READERS[place.kind](now, place.key), compared) for place in places)
 

@@ -19,7 +19,7 @@ import torch.distributed
 from ...errors import CaptureError
 from . import calls
 from .attributes import read_attribute, read_function, read_global
-from .operand_stack import function_of, is_supported, operands, top
+from .operand_stack import function_id, function_of, is_supported, operands, top
 from .records import READERS, Kind, Read, Records
 from .scope import is_observed
 from .values import CONTAINERS, LEAVES, TRACED
@@ -66,10 +66,10 @@ class Observer:
             known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals, code.co_name) else None)
         if known[1] is None:
             return None
-        if id(function := function_of(frame)) not in self._functions:
-            self._functions.add(id(function))
+        if (number := function_id(frame)) not in self._functions:
+            self._functions.add(number)
             self._frame = frame
-            read_function(self.records, function)
+            read_function(self.records, function_of(frame))
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         table = known[1]
 

@@ -52,6 +52,11 @@ def function_of(frame: types.FrameType) -> types.FunctionType:
     return _OBJECT.from_address(inner + _LAYOUT.function).value
 
 
+def function_id(frame: types.FrameType) -> int:
+    """The id of that function."""
+    return _POINTER.from_address(_POINTER.from_address(id(frame) + _LAYOUT.frame).value + _LAYOUT.function).value
+
+
 @functools.cache
 def is_supported() -> bool:
     """Whether the layout is the one that this module knows."""
