@@ -197,6 +197,7 @@ def document() -> str:
         "optimizer that counts",
         "  in Python (`state['step'] += 1` on an `int`) is an error: a graph would have one count for ever.", "", "Not supported, each an error when the step is captured:", ""]
     lines += [f"- {name}: {why}." for name, why in UNSUPPORTED.items()]
+    lines.append("- `nn.Embedding(sparse=True)` with any optimizer; dense gradients give the same numbers with SGD and Adagrad.")
     lines.append("- `differentiable=True`: the optimizer's step is part of no gradient in a training step.")
     return "\n".join(lines) + "\n"
 
