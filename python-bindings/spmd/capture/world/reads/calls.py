@@ -37,6 +37,8 @@ def read_item(records: Records, container: Any, key: Any) -> None:
     except (LookupError, TypeError):
         found = ABSENT
     records.read(container, Read(Kind.ITEM, key), found, lambda: label_of(container))
+    if found is ABSENT and hasattr(type(container), "__missing__"):  # may make the entry
+        records.write(container, key, lambda: label_of(container))
 
 
 def read_attribute_of_table(records: Records, owner: Any, table: dict[str, Any], name: Any) -> None:
