@@ -1,13 +1,13 @@
 """Observes the Python that runs while a step is traced: each instruction that reads or writes an object, with its operands.
 
-The observer is a trace function (sys.settrace) that gets an event before each instruction of the code that scope.py names. Tables by code
-and offset say which instructions matter. Everything else runs at full speed: dispatch_mode.py turns the observer off while an operator is
-traced, and frames of other code get no events.
+The observer gets an event before each instruction of the code that scope.py names (events.py). Tables by code and offset say which
+instructions matter. Everything else runs at full speed.
 """
 from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import inspect
 import sys
 import types
@@ -19,7 +19,8 @@ import torch.distributed
 from ...errors import CaptureError
 from . import calls
 from .attributes import read_attribute, read_function, read_global
-from .operand_stack import function_id, function_of, is_supported, operands, top
+from .events import events
+from .operand_stack import VERSION, function_id, function_of, is_layout_known, operands, top
 from .records import READERS, Kind, Read, Records
 from .scope import is_observed
 from .values import CONTAINERS, LEAVES, TRACED
@@ -46,46 +47,36 @@ class Observer:
         """While entered, the code of this thread is observed."""
         if not is_supported():
             version = ".".join(map(str, sys.version_info[:3]))
-            raise CaptureError(f"Python {version} is not supported: the capture cannot observe what a step reads\n  cure: use CPython 3.11")
-        before = sys.gettrace()
-        sys.settrace(self._call)
+            raise CaptureError(f"Python {version} is not supported: the capture cannot observe what a step reads\n  cure: use CPython 3.11, "
+                               "3.12 or 3.13")
         try:
-            yield
+            with events(self):
+                yield
         finally:
-            sys.settrace(before)
             self._frame = None
 
-    def _line(self) -> tuple[types.CodeType, int]:
-        frame = self._frame
-        return (frame.f_code, frame.f_lasti)
-
-    def _call(self, frame: types.FrameType, event: str, _: Any) -> Any:
+    def table_of(self, frame: types.FrameType) -> dict[int, tuple[_Handler, Any]] | None:
+        """As Watcher.table_of (events.py)."""
         code = frame.f_code
         known = self._tables.get(id(code))
         if known is None:
             known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals, code.co_name) else None)
-        if known[1] is None:
-            return None
-        if (number := function_id(frame)) not in self._functions:
+        if known[1] is not None and (number := function_id(frame)) not in self._functions:
             self._functions.add(number)
             self._frame = frame
             read_function(self.records, function_of(frame))
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        table = known[1]
+        return known[1]
 
-        def local(frame: types.FrameType, event: str, _: Any) -> Any:
-            if event == "opcode":
-                found = table.get(frame.f_lasti)
-                if found is not None:
-                    self._frame = frame
-                    try:
-                        found[0](self, frame, found[1])
-                    except Exception as error:  # a trace function that raises is removed
-                        self.failure = self.failure or error
-            return local
-        return local
+    def handle(self, frame: types.FrameType, found: tuple[_Handler, Any]) -> None:
+        """As Watcher.handle: an observer that raises would be removed."""
+        self._frame = frame
+        try:
+            found[0](self, frame, found[1])
+        except Exception as error:
+            self.failure = self.failure or error
 
-
+    def _line(self) -> tuple[types.CodeType, int]:
+        return (self._frame.f_code, self._frame.f_lasti)
 
     def call(self, frame: types.FrameType, function: Any, args: list[Any]) -> None:
         """The code of a frame calls a function. Nothing is to be said of a function that is observed itself."""
@@ -205,12 +196,39 @@ def _add_free(observer: Observer, frame: types.FrameType, what: tuple[str, Any])
 
 
 def _call(observer: Observer, frame: types.FrameType, count: int) -> None:
+    """Of 3.11 and 3.12: nothing and the function, or a method and its object; of later versions in the other order."""
     first, second, *rest = operands(frame, count + 2)
-    observer.call(frame, *((second, rest) if first is None else (first, [second, *rest])))
+    if VERSION >= (3, 13):
+        observer.call(frame, first, rest if second is None else [second, *rest])
+    else:
+        observer.call(frame, *((second, rest) if first is None else (first, [second, *rest])))
+
+
+def _call_with_keywords(observer: Observer, frame: types.FrameType, count: int) -> None:
+    first, second, *rest, _ = operands(frame, count + 3)
+    observer.call(frame, first, rest if second is None else [second, *rest])
+
+
+def _load_super_attribute(observer: Observer, frame: types.FrameType, name: str) -> None:
+    kind, cls, owner = operands(frame, 3)
+    if kind is super:
+        read_attribute(observer.records, super(cls, owner), name)
+
+
+def _load_slice(observer: Observer, frame: types.FrameType, _: Any) -> None:
+    calls.read_all(observer.records, operands(frame, 3)[0])
+
+
+def _store_slice(observer: Observer, frame: types.FrameType, _: Any) -> None:
+    container, begin, end = operands(frame, 3)
+    calls.write_item(observer.records, container, slice(begin, end))
 
 
 def _call_unpacked(observer: Observer, frame: types.FrameType, flags: int) -> None:
-    function, args, *rest = operands(frame, 2 + (flags & 1))
+    if VERSION >= (3, 13):
+        function, _, args, *rest = operands(frame, 3 + (flags & 1))
+    else:
+        function, args, *rest = operands(frame, 2 + (flags & 1))
     for value in (args, *rest):
         if isinstance(value, CONTAINERS) and observer.records.is_known(value):
             observer.records.read_contents(value)
@@ -225,12 +243,13 @@ _HANDLERS: dict[str, _Handler] = {
     "STORE_ATTR": _store_attribute, "DELETE_ATTR": _store_attribute,
     "STORE_SUBSCR": _store_item, "DELETE_SUBSCR": _store_item,
     "STORE_GLOBAL": _store_global, "DELETE_GLOBAL": _store_global, "STORE_DEREF": _store_free, "DELETE_DEREF": _store_free,
-    "PRECALL": _call, "CALL_FUNCTION_EX": _call_unpacked,
+    "PRECALL" if VERSION <= (3, 11) else "CALL": _call, "CALL_KW": _call_with_keywords, "CALL_FUNCTION_EX": _call_unpacked,
+    "LOAD_SUPER_ATTR": _load_super_attribute, "BINARY_SLICE": _load_slice, "STORE_SLICE": _store_slice,
     "UNARY_NOT": _test,
     **dict.fromkeys(("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE",
                      "JUMP_IF_TRUE_OR_POP", "JUMP_IF_FALSE_OR_POP", "POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE", "TO_BOOL"), _test),
 }
-_USES = {"GET_ITER": 1, "GET_LEN": 1, "UNPACK_SEQUENCE": 1, "UNPACK_EX": 1, "LIST_EXTEND": 1, "SET_UPDATE": 1, "DICT_UPDATE": 1,
+_USES = {"GET_ITER": 1, "GET_LEN": 1, "UNPACK_SEQUENCE": 1, "UNPACK_EX": 1, "LIST_EXTEND": 1, "SET_UPDATE": 1, "DICT_UPDATE": 1, "FORMAT_SIMPLE": 1, "FORMAT_WITH_SPEC": 2, "CONVERT_VALUE": 1,
          "DICT_MERGE": 1, "COMPARE_OP": 2, "BINARY_OP": 2, "FORMAT_VALUE": 1, "FOR_ITER": 1, "SEND": 1, "GET_YIELD_FROM_ITER": 1,
          "MATCH_MAPPING": 1, "MATCH_SEQUENCE": 1, "MATCH_KEYS": 2, "BEFORE_WITH": 1}
 
@@ -251,6 +270,9 @@ def _sums(code: types.CodeType) -> dict[int, tuple[_Handler, Any] | None]:
     return found
 
 
+_OF_NUMBERS = ("PRECALL", "CALL", "CALL_KW", "CALL_FUNCTION_EX")
+
+
 def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
     """The handlers of the instructions of some code, by offset. An instruction with a long argument has its event at the first part."""
     table: dict[int, tuple[_Handler, Any]] = {}
@@ -268,10 +290,35 @@ def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
         elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
             found = (_load_free, instruction.argval) if instruction.argval in code.co_freevars else None
         elif name in _HANDLERS:
-            found = (_HANDLERS[name], instruction.arg if name in ("PRECALL", "CALL_FUNCTION_EX") else instruction.argval)
+            found = (_HANDLERS[name], instruction.arg if name in _OF_NUMBERS else instruction.argval)
         if found is not None:
             table[instruction.offset] = found
             if begin is not None:
                 table[begin] = found
         begin = None
     return table
+
+
+@functools.cache
+def is_supported() -> bool:
+    """Whether the frames of this Python are as operand_stack.py reads them: on a known function."""
+    found: list[Any] = []
+
+    def probe(owner: Any) -> Any:
+        return [1, owner.__doc__]
+
+    class Probe:
+        """Looks at one instruction."""
+
+        def table_of(self, frame: types.FrameType) -> dict[int, Any] | None:
+            return {i.offset: None if i.opname != "LOAD_ATTR" else i for i in dis.get_instructions(frame.f_code)} \
+                if frame.f_code is probe.__code__ else None
+
+        def handle(self, frame: types.FrameType, _: Any) -> None:
+            found.append((operands(frame, 2), function_of(frame)))
+
+    if not is_layout_known():
+        return False
+    with events(Probe()):
+        probe(found)
+    return len(found) == 1 and found[0][0][0] == 1 and found[0][0][1] is found and found[0][1] is probe

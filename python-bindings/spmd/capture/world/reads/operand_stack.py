@@ -1,55 +1,62 @@
 """Reads the operands of a frame that is stopped before one of its instructions.
 
-CPython gives a trace function the frame and the offset of the instruction, but not the operands. They lie in the frame's memory,
-whose layout follows the version of CPython (Include/internal/pycore_frame.h). `is_supported()` checks the layout on a known
-function, so that another layout is an error of the observer and never a wrong operand.
+CPython tells an observer the frame and the offset of the instruction, but not the operands. They lie in the frame's memory,
+whose layout follows the version of CPython (Include/internal/pycore_frame.h). How many there are, the frame says in 3.11; later versions
+keep it in a register, and it follows from the code. `is_layout_known()` is the first check, observer.py's probe() the second: another
+layout is an error of the capture and never a wrong operand.
 """
 from __future__ import annotations
 
 import ctypes
-import functools
+import dis
 import sys
 import types
-from typing import Any, Callable, NamedTuple
+from typing import Any, NamedTuple
 
 _POINTER, _INT, _OBJECT = ctypes.c_ssize_t, ctypes.c_int, ctypes.py_object
 _SIZE = ctypes.sizeof(_POINTER)
+VERSION = sys.version_info[:2]
 
 
 class _Layout(NamedTuple):
-    """Offsets in bytes: of the interpreter's frame in a frame object; in the former, of the function, of the number of used slots, and of
-    the first slot."""
+    """Offsets in bytes: of the interpreter's frame in a frame object; in the former, of the function, of the first slot, and of the number
+    of used slots (None: it is not there)."""
 
     frame: int
     function: int
-    used: int
     slots: int
+    used: int | None
 
 
-_LAYOUTS = {(3, 11): _Layout(24, 0, 64, 72)}
-_LAYOUT = _LAYOUTS.get(sys.version_info[:2], _Layout(0, 0, 0, 0))
+_LAYOUTS = {(3, 11): _Layout(24, 0, 72, 64), (3, 12): _Layout(24, 16, 72, None), (3, 13): _Layout(24, 16, 72, None)}
+_LAYOUT = _LAYOUTS.get(VERSION, _Layout(0, 0, 0, None))
+_ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT",
+         "INTERPRETER_EXIT"}
+_used: dict[int, tuple[types.CodeType, dict[int, int]]] = {}  # slots in use before each instruction, by the id of the code
+
+
+def is_layout_known() -> bool:
+    """Whether this module knows the frames of this Python."""
+    return VERSION in _LAYOUTS and sys.implementation.name == "cpython"
 
 
 def operands(frame: types.FrameType, count: int) -> list[Any]:
     """The last `count` operands, the top of the stack last; None for an empty slot, which calls have."""
-    inner = _POINTER.from_address(id(frame) + _LAYOUT.frame).value
-    address = inner + _LAYOUT.slots + _SIZE * (_INT.from_address(inner + _LAYOUT.used).value - count)
+    end = _end(frame)
     found = []
-    for slot in range(address, address + _SIZE * count, _SIZE):
+    for slot in range(end - _SIZE * count, end, _SIZE):
         found.append(_OBJECT.from_address(slot).value if _POINTER.from_address(slot).value else None)
     return found
 
 
 def top(frame: types.FrameType) -> Any:
     """The operand on top of the stack."""
-    inner = _POINTER.from_address(id(frame) + _LAYOUT.frame).value
-    return _OBJECT.from_address(inner + _LAYOUT.slots + _SIZE * (_INT.from_address(inner + _LAYOUT.used).value - 1)).value
+    return _OBJECT.from_address(_end(frame) - _SIZE).value
 
 
 def function_of(frame: types.FrameType) -> types.FunctionType:
     """The function that the frame runs."""
-    inner = _POINTER.from_address(id(frame) + _LAYOUT.frame).value
-    return _OBJECT.from_address(inner + _LAYOUT.function).value
+    return _OBJECT.from_address(_POINTER.from_address(id(frame) + _LAYOUT.frame).value + _LAYOUT.function).value
 
 
 def function_id(frame: types.FrameType) -> int:
@@ -57,36 +64,38 @@ def function_id(frame: types.FrameType) -> int:
     return _POINTER.from_address(_POINTER.from_address(id(frame) + _LAYOUT.frame).value + _LAYOUT.function).value
 
 
-@functools.cache
-def is_supported() -> bool:
-    """Whether the layout is the one that this module knows."""
-    if sys.version_info[:2] not in _LAYOUTS or sys.implementation.name != "cpython":
-        return False
-    seen: list[Any] = []
+def _end(frame: types.FrameType) -> int:
+    """The address behind the top of the stack."""
+    inner = _POINTER.from_address(id(frame) + _LAYOUT.frame).value
+    if _LAYOUT.used is not None:
+        return inner + _LAYOUT.slots + _SIZE * _INT.from_address(inner + _LAYOUT.used).value
+    code = frame.f_code
+    known = _used.get(id(code))
+    if known is None:
+        known = _used[id(code)] = (code, used_slots(code))
+    return inner + _LAYOUT.slots + _SIZE * known[1][frame.f_lasti]
 
-    def probe(owner: Any) -> Any:
-        return owner.__doc__
 
-    def local(frame: types.FrameType, event: str, _: Any) -> Callable:
-        if event == "opcode":
-            try:
-                used = _INT.from_address(_POINTER.from_address(id(frame) + _LAYOUT.frame).value + _LAYOUT.used).value
-                if 0 < used < 16:
-                    seen.append((top(frame), function_of(frame)) if used > 1 else None)
-            except ValueError:
-                seen.append(None)
-        return local
-
-    def trace(frame: types.FrameType, event: str, _: Any) -> Callable | None:
-        if frame.f_code is not probe.__code__:
-            return None
-        frame.f_trace_opcodes = True
-        return local
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        probe(seen)
-    finally:
-        sys.settrace(before)
-    return any(found is not None and found[0] is seen and found[1] is probe for found in seen)
+def used_slots(code: types.CodeType) -> dict[int, int]:
+    """How many slots are in use before each instruction of some code that can be reached: variables, then operands."""
+    instructions = list(dis.get_instructions(code))
+    numbers = {instruction.offset: number for number, instruction in enumerate(instructions)}
+    variables = len(code.co_varnames) + len(set(code.co_cellvars) - set(code.co_varnames)) + len(code.co_freevars)
+    found: dict[int, int] = {}
+    todo = [(0, variables)]
+    todo += [(entry.target, variables + entry.depth + 1 + entry.lasti) for entry in dis.Bytecode(code).exception_entries]
+    while todo:
+        offset, used = todo.pop()
+        number = numbers[offset]
+        while number < len(instructions) and instructions[number].offset not in found:
+            instruction = instructions[number]
+            found[instruction.offset] = used
+            argument = instruction.arg if instruction.opcode >= dis.HAVE_ARGUMENT else None
+            if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+                todo.append((instruction.argval, used + dis.stack_effect(instruction.opcode, argument, jump=True)))
+            if instruction.opname in _ENDS:
+                break
+            # A generator that goes on has a value on its stack, of which stack_effect() of 3.12 does not know.
+            used += 1 if instruction.opname == "RETURN_GENERATOR" else dis.stack_effect(instruction.opcode, argument, jump=False)
+            number += 1
+    return found

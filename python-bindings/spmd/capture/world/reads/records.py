@@ -189,7 +189,7 @@ class Records:
 
     def is_iterator(self, value: Any) -> bool:
         """An iterator of C, or a generator of random numbers, that was there before the trace."""
-        return id(value) in self._objects and (_is_random(value) or hasattr(type(value), "__next__") and not type(value).__flags__ & (1 << 9))
+        return id(value) in self._objects and (_is_random(value) or not isinstance(look_up(type(value), "__next__"), (types.FunctionType, type(ABSENT))))
 
     def changed_containers(self) -> Iterator[tuple[str, tuple[types.CodeType, int]]]:
         """Lists and arrays of numbers and texts that the step has changed. A set or a dict may be a cache, which a step fills once."""
