@@ -43,7 +43,7 @@ def test_an_error_names_the_hook_and_its_line():
     ("transformers", "TrainerCallback.on_pre_optimizer_step | gradients"), ("transformers", "TrainerCallback.on_optimizer_step | looks"),
     ("transformers", "Trainer._clip_grad_norm | gradients"), ("transformers", "Trainer.compute_loss | looks"),
     ("lightning", "Callback.on_after_backward | gradients"), ("lightning", "Callback.on_before_optimizer_step | looks"),
-    ("lightning", "LightningModule.configure_gradient_clipping | gradients"), ("lightning", "LightningModule.on_before_backward | looks"),
+    ("lightning", "LightningModule.clip_gradients | looks"), ("lightning", "LightningModule.on_before_backward | looks"),
     ("lightning", "Callback.on_train_batch_end | looks"), ("mmengine", "Hook.after_train_iter | looks"),
     ("mmengine", "Hook.before_train_iter | weights"), ("mmengine", "BaseModel.train_step | looks")])
 @pytest.mark.sample(2)

@@ -20,7 +20,9 @@ from .users_lines import Methods, is_overridden, line_of
 
 _OF_BOTH = ("on_before_zero_grad", "on_before_backward", "on_after_backward", "on_before_optimizer_step")
 _OF_CALLBACKS = Methods(Callback, *_OF_BOTH)
-_OF_MODULES = Methods(LightningModule, *_OF_BOTH, "optimizer_zero_grad", "configure_gradient_clipping", "optimizer_step")
+_CLIPPING = Methods(LightningModule, "configure_gradient_clipping", "clip_gradients")
+_OF_MODULES = Methods(LightningModule, *_OF_BOTH, "optimizer_zero_grad", "configure_gradient_clipping", "clip_gradients",
+                      "optimizer_step")
 
 
 class TrainingBatch:
@@ -61,7 +63,7 @@ class TrainingBatch:
         if not self._is_apart:
             return
         module, optimizer = self._module, self._stepped.optimizer
-        if is_overridden(module, "configure_gradient_clipping", LightningModule):
+        if _CLIPPING.is_overridden_by(module):
             call._call_lightning_module_hook(self._trainer, "configure_gradient_clipping", self._stepped,
                                              gradient_clip_val=module.gradient_clip_val, gradient_clip_algorithm=None)
         elif module.gradient_clip_val is not None and has_gradients(module.parameters()):

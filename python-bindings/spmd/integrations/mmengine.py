@@ -80,6 +80,8 @@ class FSDPStrategy(SingleDeviceStrategy):
             raise TypeError(f"{type(model).__name__}.train_step does not run: the strategy has a compiled train_step\n"
                             f"{line_of(train_step)}\n  cure: compute the losses in forward(mode=\"loss\"), and combine them in "
                             "parse_losses")
+        model = self.convert_model(model)
+        model.to(next((parameter.device for parameter in model.parameters()), "cpu"))  # which a model may override
         self.compiled = compile(self._step, **self._spmd)
         self.compiled.training_state.refuses_equal_rows = True
         model.train_step = _TrainStep(self._train_step, model)
