@@ -925,7 +925,7 @@ MISTAKES = [
     Mistake("python-lightning-shown-gradients", "python-bindings/spmd/integrations/lightning_batch.py",
             "for p, gradient in zip(parameters, ⟦added⟧):", "before",
             "A batch of a module with on_before_backward trains on the gradients of the batches before.",
-            ("Python/test_kind_hooks",)),
+            ("Python/test_lightning",)),
     Mistake("python-lightning-validation", "python-bindings/spmd/integrations/lightning.py",
             "if ⟦not self.trainer.training⟧:", "False",
             "A validation_step that calls training_step trains on the rows of the validation.",

@@ -140,7 +140,7 @@ class Skips:
         return {"loss": result["loss"] * (batch_idx + 1)}
 
 
-@pytest.mark.parametrize("hooks", [{}, {"on_after_backward": lambda self: None, "accumulate_grad_batches": 2}], ids=["whole", "apart"])
+@pytest.mark.parametrize("hooks", [{}, {"on_before_backward": lambda self, loss: None, "accumulate_grad_batches": 2}], ids=["whole", "apart"])
 def test_batches_are_skipped(hooks, tmp_path) -> None:
     found = []
     for base in (pl.LightningModule, SpmdModule):
