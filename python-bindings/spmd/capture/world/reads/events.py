@@ -29,7 +29,7 @@ class Watcher(Protocol):
 
 @contextlib.contextmanager
 def settrace(watcher: Watcher) -> Iterator[None]:
-    """While entered, the watcher gets the events of this thread."""
+    """While entered, the watcher gets the events of this thread, and of threads that begin meanwhile."""
     def begin(frame: types.FrameType, event: str, _: Any) -> Callable | None:
         table = watcher.table_of(frame)
         if table is None:
@@ -44,18 +44,20 @@ def settrace(watcher: Watcher) -> Iterator[None]:
             return local
         return local
 
-    before = sys.gettrace()
+    before, of_threads = sys.gettrace(), threading.gettrace()
+    threading.settrace(begin)
     sys.settrace(begin)
     try:
         yield
     finally:
         sys.settrace(before)
+        threading.settrace(of_threads)
 
 
 @contextlib.contextmanager
 def monitoring(watcher: Watcher) -> Iterator[None]:
-    """While entered, the watcher gets the events of this thread."""
-    monitor, thread = sys.monitoring, threading.get_ident()
+    """While entered, the watcher gets the events of this thread, and of threads that begin meanwhile."""
+    monitor, others = sys.monitoring, {one.ident for one in threading.enumerate()} - {threading.get_ident()}
     tool = next((number for number in (4, 3) if monitor.get_tool(number) is None), None)
     if tool is None:
         raise CaptureError("no identifier of sys.monitoring is free, and the capture observes what a step reads with one\n  cure: end the "
@@ -63,7 +65,7 @@ def monitoring(watcher: Watcher) -> Iterator[None]:
     tables: dict[int, tuple[types.CodeType, _Table]] = {}
 
     def begin(code: types.CodeType, offset: int) -> Any:
-        if threading.get_ident() != thread:
+        if threading.get_ident() in others:
             return None
         table = watcher.table_of(sys._getframe(1))
         if table is None:
@@ -78,7 +80,7 @@ def monitoring(watcher: Watcher) -> Iterator[None]:
         found = known and known[1].get(offset)
         if found is None:
             return monitor.DISABLE
-        if threading.get_ident() == thread:
+        if threading.get_ident() not in others:
             watcher.handle(sys._getframe(1), found)
         return None
 

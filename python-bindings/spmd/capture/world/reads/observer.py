@@ -209,6 +209,21 @@ def _call_with_keywords(observer: Observer, frame: types.FrameType, count: int) 
     observer.call(frame, first, rest if second is None else [second, *rest])
 
 
+def _make_function(observer: Observer, frame: types.FrameType, flags: int) -> None:
+    """The variables of the frame's own code that a function closes over are made by the step."""
+    if flags & 8:
+        closure, code = operands(frame, 2)
+        own = frame.f_code.co_cellvars
+        observer.records.fresh.update(id(cell) for cell, name in zip(closure, code.co_freevars) if name in own)
+
+
+def _set_function_attribute(observer: Observer, frame: types.FrameType, flags: int) -> None:
+    if flags & 8:
+        closure, function = operands(frame, 2)
+        own = frame.f_code.co_cellvars
+        observer.records.fresh.update(id(cell) for cell, name in zip(closure, function.__code__.co_freevars) if name in own)
+
+
 def _load_super_attribute(observer: Observer, frame: types.FrameType, name: str) -> None:
     kind, cls, owner = operands(frame, 3)
     if kind is super:
@@ -244,6 +259,7 @@ _HANDLERS: dict[str, _Handler] = {
     "STORE_SUBSCR": _store_item, "DELETE_SUBSCR": _store_item,
     "STORE_GLOBAL": _store_global, "DELETE_GLOBAL": _store_global, "STORE_DEREF": _store_free, "DELETE_DEREF": _store_free,
     "PRECALL" if VERSION <= (3, 11) else "CALL": _call, "CALL_KW": _call_with_keywords, "CALL_FUNCTION_EX": _call_unpacked,
+    "MAKE_FUNCTION": _make_function, "SET_FUNCTION_ATTRIBUTE": _set_function_attribute,
     "LOAD_SUPER_ATTR": _load_super_attribute, "BINARY_SLICE": _load_slice, "STORE_SLICE": _store_slice,
     "UNARY_NOT": _test,
     **dict.fromkeys(("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_FALSE",
@@ -270,7 +286,7 @@ def _sums(code: types.CodeType) -> dict[int, tuple[_Handler, Any] | None]:
     return found
 
 
-_OF_NUMBERS = ("PRECALL", "CALL", "CALL_KW", "CALL_FUNCTION_EX")
+_OF_NUMBERS = ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "PRECALL", "CALL", "CALL_KW", "CALL_FUNCTION_EX")
 
 
 def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
@@ -290,7 +306,7 @@ def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
         elif name in ("LOAD_DEREF", "LOAD_CLASSDEREF"):
             found = (_load_free, instruction.argval) if instruction.argval in code.co_freevars else None
         elif name in _HANDLERS:
-            found = (_HANDLERS[name], instruction.arg if name in _OF_NUMBERS else instruction.argval)
+            found = (_HANDLERS[name], (instruction.arg or 0) if name in _OF_NUMBERS else instruction.argval)
         if found is not None:
             table[instruction.offset] = found
             if begin is not None:

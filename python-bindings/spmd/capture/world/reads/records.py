@@ -147,6 +147,7 @@ class Records:
         self._containers: dict[int, tuple[Any, str]] = {}  # that objects lead to which may have been there before the trace
         self._owners: dict[int, Any] = {}  # objects, by the id of their __dict__
         self._objects: dict[int, Any] = {}  # that were there before the trace
+        self.fresh: set[int] = set()  # the ids of cells that the step makes
         self.with_modes: frozenset[int] = frozenset()  # the ids of modules whose train() or eval() is in the key of a call
         self.rank: Frame | None = None  # where the step asks for the number of its process
         self.taken: list[tuple[Any, str, tuple[types.CodeType, int]]] = []  # iterators that the step moves on
@@ -185,7 +186,7 @@ class Records:
 
     def was_there(self, owner: Any, kind: Kind) -> bool:
         """Whether an object was there before the trace: the step does not make what it reaches from its function and its arguments."""
-        return kind in (Kind.GLOBAL, Kind.CELL, Kind.MEMBER) or id(owner) in self._objects
+        return kind in (Kind.GLOBAL, Kind.MEMBER) or kind is Kind.CELL and id(owner) not in self.fresh or id(owner) in self._objects
 
     def is_iterator(self, value: Any) -> bool:
         """An iterator of C, or a generator of random numbers, that was there before the trace."""
