@@ -1,0 +1,105 @@
+"""What a step writes outside of its own locals, but for containers, iterators and libraries (more_writes.py)."""
+from __future__ import annotations
+
+from .pieces import Write
+
+_N = {"value": "$o.n_$k", "state": "$o.n_$k", "init": "self.n_$k = 0"}
+_GLOBAL = {"value": "N_$k", "state": "N_$k", "module": "N_$k = 0"}
+
+OBJECTS = [
+    Write("attribute += 1", "$o.n_$k += 1", **_N),
+    Write("attribute *= 0.9", "$o.n_$k *= 0.9", **_N | {"init": "self.n_$k = 2.0"}),
+    Write("attribute is set", "$o.n_$k = 3", **_N),
+    Write("flag", "$o.n_$k = True", **_N | {"init": "self.n_$k = False"}),
+    Write("flag that flips", "$o.n_$k = not $o.n_$k", **_N | {"init": "self.n_$k = False"}),
+    Write("first call", "if $o.n_$k is None:\n    $o.n_$k = 2.0\n    t = t * 1.5",
+          **_N | {"init": "self.n_$k = None"}),
+    Write("first call by hasattr", "if not hasattr($o, 'late_$k'):\n    $o.late_$k = 2.0\n    t = t * 1.5",
+          "$o.late_$k", "$o.late_$k"),
+    Write("every second call", "$o.n_$k += 1\nif $o.n_$k % 2:\n    t = t * 1.5", **_N),
+    Write("warmup", "$o.n_$k = min($o.n_$k + 1, 3)", **_N),
+    Write("string", "$o.n_$k += 'a'", "len($o.n_$k)", "$o.n_$k", "self.n_$k = ''"),
+    Write("tuple", "$o.n_$k = (*$o.n_$k[-1:], len($o.n_$k))", "sum($o.n_$k)", "$o.n_$k", "self.n_$k = ()"),
+    Write("two attributes are swapped", "$o.n_$k, $o.m_$k = $o.m_$k, $o.n_$k", "$o.n_$k", "($o.n_$k, $o.m_$k)",
+          "self.n_$k, self.m_$k = 1.0, 2.0"),
+    Write("setattr", "setattr($o, 'n_$k', getattr($o, 'n_$k') + 1)", **_N),
+    Write("object.__setattr__", "object.__setattr__($o, 'n_$k', $o.n_$k + 1)", **_N),
+    Write("vars()", "vars($o)['n_$k'] += 1", **_N),
+    Write("__dict__.update", "$o.__dict__.update(n_$k=$o.n_$k + 1)", **_N),
+    Write("del", "del $o.n_$k\n$o.n_$k = 1.0", **_N),
+    Write("del of an attribute", "if hasattr($o, 'n_$k'):\n    del $o.n_$k", "(1.0 if hasattr($o, 'n_$k') else 0.0)",
+          "hasattr($o, 'n_$k')", "self.n_$k = 0"),
+    Write("method that counts", "$o.count_$k()", **_N, body="def count_$k(self):\n    self.n_$k += 1"),
+    Write("method of a mixin that counts", "$o.count_$k()", **_N, body="def count_$k(self):\n    add_$k(self)",
+          module="def add_$k(one):\n    one.n_$k += 1"),
+    Write("property with a setter", "$o.p_$k = $o.p_$k + 1", **_N,
+          body="@property\ndef p_$k(self):\n    return self.n_$k\n@p_$k.setter\n"
+               "def p_$k(self, value):\n    self.n_$k = value"),
+    Write("property that counts its reads", "$o.p_$k", **_N,
+          body="@property\ndef p_$k(self):\n    self.n_$k += 1\n    return 1.0"),
+    Write("cached property", "n_$k = $o.p_$k", "n_$k", "'p_$k' in vars($o)",
+          body="@functools.cached_property\ndef p_$k(self):\n    return 2.0"),
+    Write("context manager that counts", "with $o.held_$k:\n    pass", "$o.held_$k.n", "$o.held_$k.n",
+          "self.held_$k = Counter_$k()",
+          module="class Counter_$k:\n    n = 0\n    def __enter__(self):\n        pass\n"
+                 "    def __exit__(self, *error):\n        self.n += 1"),
+    Write("callable object that counts", "$o.held_$k()", "$o.held_$k.n", "$o.held_$k.n",
+          "self.held_$k = Counter_$k()",
+          module="class Counter_$k:\n    n = 0\n    def __call__(self):\n        self.n += 1"),
+    Write("__getattr__ that caches", "n_$k = $o.held_$k.late", "n_$k", "vars($o.held_$k)", "self.held_$k = Lazy_$k()",
+          module="class Lazy_$k:\n    def __getattr__(self, name):\n        if name != 'late':\n"
+                 "            raise AttributeError(name)\n        self.late = 2.0\n        return 1.0"),
+    Write("slot", "$o.held_$k.n += 1", "$o.held_$k.n", "$o.held_$k.n", "self.held_$k = Counter_$k()",
+          module="class Counter_$k:\n    __slots__ = ('n',)\n    def __init__(self):\n        self.n = 0"),
+    Write("dataclass", "$o.held_$k.n += 1", "$o.held_$k.n", "$o.held_$k.n", "self.held_$k = Counter_$k()",
+          module="@dataclasses.dataclass\nclass Counter_$k:\n    n: int = 0"),
+    Write("dataclass that is replaced", "$o.held_$k = dataclasses.replace($o.held_$k, n=$o.held_$k.n + 1)",
+          "$o.held_$k.n", "$o.held_$k.n", "self.held_$k = Counter_$k()",
+          module="@dataclasses.dataclass(frozen=True)\nclass Counter_$k:\n    n: int = 0"),
+    Write("namedtuple that is replaced", "$o.held_$k = $o.held_$k._replace(n=$o.held_$k.n + 1)", "$o.held_$k.n",
+          "$o.held_$k.n", "self.held_$k = Counter_$k(0)",
+          module="Counter_$k = collections.namedtuple('Counter_$k', 'n')"),
+    Write("SimpleNamespace", "$o.held_$k.n += 1", "$o.held_$k.n", "$o.held_$k.n",
+          "self.held_$k = types.SimpleNamespace(n=0)"),
+    Write("module's attribute", "$o.held_$k.n = $o.held_$k.n + 1", "$o.held_$k.n", "$o.held_$k.n",
+          "self.held_$k = torch.nn.ReLU()\nself.held_$k.n = 0"),
+    Write("modules' attributes in a loop", "for held in $o.held_$k:\n    held.n += 1", "$o.held_$k[1].n",
+          "[held.n for held in $o.held_$k]",
+          "self.held_$k = torch.nn.ModuleList([torch.nn.ReLU(), torch.nn.ReLU()])\n"
+          "for held in self.held_$k:\n    held.n = 0"),
+    Write("metric of one's own", "$o.held_$k.update(4)", "$o.held_$k.mean()", "vars($o.held_$k)",
+          "self.held_$k = Meter_$k()",
+          module="class Meter_$k:\n    def __init__(self):\n        self.sum, self.count = 0.0, 0\n"
+                 "    def update(self, value):\n        self.sum += value\n        self.count += 2\n"
+                 "    def mean(self):\n        return self.sum / self.count"),
+    Write("class attribute", "Owner_$k.n_$k += 1", "Owner_$k.n_$k", "Owner_$k.n_$k", body="n_$k = 0"),
+    Write("class attribute by type()", "type($o).n_$k = type($o).n_$k + 1", "$o.n_$k", "type($o).n_$k",
+          body="n_$k = 0"),
+    Write("class attribute by a classmethod", "$o.count_$k()", "$o.n_$k", "$o.n_$k",
+          body="n_$k = 0\n@classmethod\ndef count_$k(cls):\n    cls.n_$k += 1"),
+    Write("attribute over a class attribute", "$o.n_$k += 1", "$o.n_$k", "$o.n_$k", body="n_$k = 0"),
+    Write("list of a class", "$o.c_$k.append(1)", value="sum($o.c_$k)", state="list($o.c_$k)", body="c_$k = []"),
+    Write("global", "count_$k()",
+          **_GLOBAL | {"module": "N_$k = 0\ndef count_$k():\n    global N_$k\n    N_$k += 1"}),
+    Write("global by globals()", "globals()['N_$k'] += 1", **_GLOBAL),
+    Write("attribute of a module", "cfg_$k.n += 1", "cfg_$k.n", "cfg_$k.n",
+          module="cfg_$k = types.ModuleType('cfg_$k')\ncfg_$k.n = 0"),
+    Write("nonlocal", "n_$k = count_$k()", "n_$k", "count_$k.__closure__[0].cell_contents",
+          module="def make_$k():\n    n = 0\n    def count():\n        nonlocal n\n        n += 1\n"
+                 "        return n\n    return count\ncount_$k = make_$k()"),
+    Write("attribute of a function", "count_$k()", "count_$k.n", "count_$k.n",
+          module="def count_$k():\n    count_$k.n += 1\ncount_$k.n = 0"),
+    Write("decorator that counts", "counted_$k()", "counted_$k.calls", "counted_$k.calls",
+          module="def counting_$k(function):\n    @functools.wraps(function)\n    def inner():\n"
+                 "        inner.calls += 1\n        return function()\n    inner.calls = 0\n"
+                 "    return inner\n@counting_$k\ndef counted_$k():\n    return 1.0"),
+    Write("default that grows", "n_$k = grow_$k()", "n_$k", "len(grow_$k.__defaults__[0])",
+          module="def grow_$k(c=[]):\n    c.append(1)\n    return len(c)"),
+    Write("lru_cache", "n_$k = cached_$k($o.n_$k)", "n_$k", "cached_$k.cache_info().currsize", "self.n_$k = 1.0",
+          module="@functools.lru_cache\ndef cached_$k(n):\n    return n"),
+    Write("lru_cache that counts", "n_$k = cached_$k(0)", "n_$k", "N_$k",
+          module="N_$k = []\n@functools.lru_cache\ndef cached_$k(n):\n    N_$k.append(1)\n    return len(N_$k)"),
+    Write("memo of one's own", "n_$k = memo_$k(2)", "n_$k", "SEEN_$k",
+          module="SEEN_$k = {}\ndef memo_$k(n):\n    if n not in SEEN_$k:\n"
+                 "        SEEN_$k[n] = n * 0.5\n    return SEEN_$k[n]"),
+]
