@@ -92,7 +92,7 @@ class Program:
                 given.get(name) == value for given, own in zip(need.options, self.options) for name, value in own.items()) \
             and self._finds_what_it_holds(need.structure) and changed_value(self.constants) is None \
             and not self.package.optimizer_numbers.what_is_new() and self.package.guards.hold(need.batch) \
-            and self.package.reads.difference() is None
+            and self.package.reads.is_repeatable and self.package.reads.difference() is None
 
     def what_is_new(self, call: StepCall, need: Need) -> str:
         """Why a call that needs something else is not served."""

@@ -94,7 +94,7 @@ _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE
 def _read_of_instance(records: Records, value: Any, cls: type, name: str) -> None:
     label = lambda: label_of(value)  # noqa: E731
     if cls.__flags__ & _HEAP:
-        records.read(value, Read(Kind.CLASS, None), cls, label)
+        records.read(value, Read(Kind.CLASS, "__class__"), cls, label)
     if name == "__dict__":
         if isinstance(table := object.__getattribute__(value, "__dict__") if hasattr(cls, "__dict__") else None, dict):
             records.note_table(value, table)

@@ -203,6 +203,10 @@ def _context(records: Records, args: list[Any]) -> None:
     records.read(args[0], Read(Kind.CONTEXT, args[0].name), args[0].get(ABSENT), lambda: label_of(args[0]))
 
 
+def _set_context(records: Records, args: list[Any]) -> None:
+    records.write_place(args[0], Read(Kind.CONTEXT, args[0].name), lambda: label_of(args[0]))
+
+
 def _instance(records: Records, args: list[Any]) -> None:
     """A copy is made of an object."""
     if args and records.is_iterator(args[0]):
@@ -210,6 +214,11 @@ def _instance(records: Records, args: list[Any]) -> None:
     elif args and not isinstance(args[0], (*TRACED, torch.nn.Module, torch.optim.Optimizer, type)):
         for name in list(getattr(args[0], "__dict__", ())):
             read_attribute(records, args[0], name)
+
+
+def _class_of(records: Records, args: list[Any]) -> None:
+    if args and not isinstance(args[0], (*TRACED, *LEAVES, *CONTAINERS, tuple, type, types.FunctionType, types.MethodType, types.ModuleType)):
+        records.read(args[0], Read(Kind.CLASS, "__class__"), type(args[0]), lambda: label_of(args[0]))
 
 
 def _nothing(records: Records, args: list[Any]) -> None:
@@ -253,15 +262,17 @@ def _write_any(records: Records, args: list[Any]) -> None:
 _KNOWN: dict[Any, Callable[[Records, list[Any]], None]] = {
     getattr: _getattr, hasattr: _getattr, object.__getattribute__: _getattr, type.__getattribute__: _getattr,
     setattr: _setattr, delattr: _setattr, object.__setattr__: _setattr, object.__delattr__: _setattr,
-    vars: _vars, len: _len, contextvars.ContextVar.get: _context,
+    vars: _vars, len: _len, contextvars.ContextVar.get: _context, contextvars.ContextVar.set: _set_context,
     **dict.fromkeys((object.__reduce_ex__, object.__reduce__, getattr(object, "__getstate__", None), pickle.dumps), _instance),
-    **dict.fromkeys((isinstance, issubclass, id, callable, hash, type, super, print, object.__new__, object.__init__, builtins.__build_class__,
+    isinstance: _class_of, type: _class_of,
+    **dict.fromkeys((issubclass, id, callable, hash, super, print, object.__new__, object.__init__, builtins.__build_class__,
                      builtins.__import__, globals, locals, repr), _nothing),
 }
 _READS = {"get": _one_item, "__getitem__": _one_item, "__contains__": _one_contained, "__len__": _len}
 _METHODS: dict[tuple[type | None, str], Callable[[Records, list[Any]], None]] = {
     **{(kind, name): reader for kind in CONTAINERS for name, reader in _READS.items()},
-    **{(dict, name): _write_one for name in ("pop", "setdefault", "__setitem__", "__delitem__", "move_to_end")},
+    **{(dict, name): _write_one for name in ("pop", "setdefault", "__setitem__", "__delitem__")},
+    (dict, "move_to_end"): _write_any,
     **{(kind, name): _write_any for kind in CONTAINERS
        for name in ("update", "clear", "popitem", "append", "extend", "insert", "remove", "sort", "reverse", "add", "discard", "appendleft",
                     "extendleft", "popleft", "rotate", "difference_update", "intersection_update", "symmetric_difference_update")},

@@ -32,6 +32,7 @@ class ReadGuards:
     """Those of one program: places, and what was read there."""
 
     def __init__(self, records: Records | None = None):
+        self.is_repeatable = records is None or records.is_repeatable  # False: these guards hold for one call
         self._places: list[Place] = []
         self._origins: list[tuple[Holder, Read]] = []
         self._of: dict[int, list[Place]] = {}

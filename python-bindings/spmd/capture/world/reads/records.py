@@ -15,8 +15,11 @@ import warnings
 import weakref
 from typing import Any, Callable, Iterator, NamedTuple
 
+import torch
+
 from ...errors import Frame
-from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED, kept
+from .scope import is_of_python
+from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED, is_leaf, kept
 
 
 class Kind(enum.Enum):
@@ -147,6 +150,7 @@ class Records:
         self._containers: dict[int, tuple[Any, str]] = {}  # that objects lead to which may have been there before the trace
         self._owners: dict[int, Any] = {}  # objects, by the id of their __dict__
         self._objects: dict[int, Any] = {}  # that were there before the trace
+        self.is_repeatable = True  # False: the step puts an object that it makes where it reads; each call has to run its Python
         self.fresh: set[int] = set()  # the ids of cells that the step makes
         self.with_modes: frozenset[int] = frozenset()  # the ids of modules whose train() or eval() is in the key of a call
         self.rank: Frame | None = None  # where the step asks for the number of its process
@@ -186,17 +190,17 @@ class Records:
 
     def was_there(self, owner: Any, kind: Kind) -> bool:
         """Whether an object was there before the trace: the step does not make what it reaches from its function and its arguments."""
-        return kind in (Kind.GLOBAL, Kind.MEMBER) or kind is Kind.CELL and id(owner) not in self.fresh or id(owner) in self._objects
+        return kind in (Kind.GLOBAL, Kind.MEMBER, Kind.CONTEXT) or kind is Kind.CELL and id(owner) not in self.fresh or id(owner) in self._objects
 
     def is_iterator(self, value: Any) -> bool:
         """An iterator of C, or a generator of random numbers, that was there before the trace."""
         return id(value) in self._objects and (_is_random(value) or not isinstance(look_up(type(value), "__next__"), (types.FunctionType, type(ABSENT))))
 
     def changed_containers(self) -> Iterator[tuple[str, tuple[types.CodeType, int]]]:
-        """Lists and arrays of numbers and texts that the step has changed. A set or a dict may be a cache, which a step fills once."""
+        """Lists, arrays and ordered dicts of numbers and texts that the step has changed. A set or a dict may be a cache, which a step fills once."""
         for holder in self.holders.values():
             owner = holder.get()
-            if holder.before is not None and isinstance(owner, (list, collections.deque, bytearray, array.array)) and self.was_there(owner, Kind.CONTENTS):
+            if holder.before is not None and isinstance(owner, _ORDERED) and self.was_there(owner, Kind.CONTENTS):
                 now = contents(owner)
                 if all(isinstance(value, LEAVES) for value in (*now, *holder.before)) and now != holder.before:
                     yield holder.label, holder.written_at
@@ -205,9 +209,13 @@ class Records:
         """The step asks for the number of its process."""
         self.rank = self.rank or Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name)
 
+    def is_constant(self, value: Any) -> bool:
+        """A value that each call can put in a place again: a number, a text, or a function, class or object that was there before."""
+        return is_leaf(value) or isinstance(value, types.FunctionType) and not value.__closure__ or id(value) in self._objects and not isinstance(value, (*CONTAINERS, torch.nn.Module, torch.optim.Optimizer))
+
     def note_taken(self, iterator: Any) -> None:
-        """The step moves an iterator on."""
-        if self.is_iterator(iterator):
+        """The step moves an iterator on. Python's own library counts objects so (weakref.finalize)."""
+        if self.is_iterator(iterator) and not is_of_python(self.line()[0].co_filename):
             self.taken.append((iterator, self._objects[id(iterator)][1], self.line()))
 
     def read(self, value: Any, read: Read, result: Any, label: Callable[[], str]) -> None:
@@ -215,9 +223,10 @@ class Records:
         holder = self.holder(value, label)
         if read in holder.reads:
             return
-        if read in holder.addends:  # the number is used
-            holder.reads[read] = kept(holder.begun[read])
-            holder.lines.setdefault(read, self.line())
+        if used := [place for place in holder.addends if place.key == read.key]:  # the number is used
+            for place in used:
+                holder.reads[place] = kept(holder.begun[place])
+                holder.lines.setdefault(place, self.line())
             return
         is_new = not holder.written or read.key not in holder.written and (None not in holder.written or read.kind in _OF_OBJECTS)
         if is_new:
@@ -275,6 +284,9 @@ class Records:
 
 
 _OF_OBJECTS = (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER)
+
+
+_ORDERED = (list, collections.deque, collections.OrderedDict, bytearray, array.array)
 
 
 def _is_random(value: Any) -> bool:

@@ -32,6 +32,11 @@ _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packagi
               "pluggy", "tensorboard", "wandb", "rich")
 
 
+def is_of_python(path: str) -> bool:
+    """Code of Python's own library."""
+    return path.startswith("<frozen") or path.startswith(_STDLIB) and "site-packages" not in path
+
+
 def is_observed(path: str, table: dict[str, Any], function: str = "") -> bool:
     """Whether the reads of the code of a function in a file are recorded, which has the globals `table`. Code without a file (made at run time, as
     the methods of dataclasses are) belongs to the module of its globals."""

@@ -13,7 +13,7 @@ import torch
 from ...errors import Frame
 from .guards import line_of
 from .records import READERS, Kind, Read, Records, look_up, path_of
-from .values import ABSENT, is_leaf, same_leaf
+from .values import ABSENT, CONTAINERS, TRACED, same_leaf
 
 NUMBERS = (int, float)
 
@@ -45,6 +45,8 @@ def place_of(owner: Any, name: str) -> tuple[Any, Kind] | None:
         return owner.__dict__, Kind.GLOBAL
     if isinstance(owner, type):
         return owner, Kind.MEMBER
+    if name == "__class__":
+        return owner, Kind.CLASS
     member = look_up(type(owner), name)
     if member is not ABSENT and (hasattr(type(member), "__set__") or hasattr(type(member), "__delete__")):
         return (owner, Kind.COMPUTED) if isinstance(member, types.MemberDescriptorType) else None
@@ -61,7 +63,10 @@ def take_writes(records: Records, left_alone: Iterable[Any] = ()) -> list[Write]
         owner = holder.get()
         for (kind, key), begin in holder.begun.items():
             now = READERS[kind](owner, key)
-            if not _is_plain(begin) or not _is_plain(now) or same_leaf(begin, now) or not records.was_there(owner, kind) \
+            if Read(kind, key) in holder.reads and now is not begin and not records.is_constant(now) and not isinstance(now, (*TRACED, tuple, *CONTAINERS)) \
+                    and records.was_there(owner, kind) and not isinstance(owner, (torch.nn.Module, torch.optim.Optimizer)):
+                records.is_repeatable = False
+            if not records.is_constant(begin) or not records.is_constant(now) or same_leaf(begin, now) or not records.was_there(owner, kind) \
                     or isinstance(owner, torch.nn.Module) and not (type(now) in NUMBERS and type(begin) in NUMBERS):
                 continue  # made by the step; other modules have what tensors are left; modules' flags are settings
             code, offset = holder.lines[Read(kind, key)]
@@ -76,10 +81,6 @@ def take_writes(records: Records, left_alone: Iterable[Any] = ()) -> list[Write]
             if one.owner is owner:
                 _WRITERS[one.kind](owner, one.key, holder.begun[one.kind, one.key])
     return found
-
-
-def _is_plain(value: Any) -> bool:
-    return value is ABSENT or is_leaf(value)
 
 
 def _write_attribute(owner: Any, key: str, value: Any) -> None:
@@ -108,11 +109,20 @@ def _write_slot(owner: Any, key: str, value: Any) -> None:
         member.__delete__(owner)
 
 
+def _write_class(owner: Any, key: Any, value: type) -> None:
+    owner.__class__ = value
+
+
+def _write_context(owner: Any, key: str, value: Any) -> None:
+    if value is not ABSENT:
+        owner.set(value)
+
+
 def _write_cell(owner: Any, key: str, value: Any) -> None:
     owner.cell_contents = value
 
 
 _WRITERS: dict[Kind, Callable[[Any, Any, Any], None]] = {
     Kind.ATTRIBUTE: _write_attribute, Kind.COMPUTED: _write_slot, Kind.MEMBER: _write_member, Kind.GLOBAL: _write_item,
-    Kind.ITEM: _write_item, Kind.CELL: _write_cell,
+    Kind.ITEM: _write_item, Kind.CELL: _write_cell, Kind.CLASS: _write_class, Kind.CONTEXT: _write_context,
 }
