@@ -871,7 +871,7 @@ MISTAKES = [
             "A graph that follows from the rank is that of rank 0.",
             ("Python/test_python_reads",)),
     Mistake("reads-iterators", "python-bindings/spmd/capture/world/reads/records.py",
-            '        if ⟦self.is_iterator(iterator)⟧:', 'False',
+            'if ⟦self.is_iterator(iterator)⟧ and not', 'False',
             "An iterator that the step moves on is at its first value for ever.",
             ("Python/test_python_reads",)),
     Mistake("reads-equal-graph", "python-bindings/spmd/training/make_program.py",
