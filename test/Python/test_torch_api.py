@@ -54,6 +54,7 @@ NAMES = {name for names in ATTRIBUTES.values() for name in names.split()}
 
 # Private attributes of other libraries, and attributes that this package adds to objects of PyTorch.
 OTHERS = {
+    "_call_callback_hooks", "_call_lightning_module_hook",  # functions of Lightning, which call hooks as its own loop does
     "_getframe",  # sys
     "_fields", "_replace",  # collections.namedtuple
     "_spmd_slot",  # a tensor of which the ranks hold the value

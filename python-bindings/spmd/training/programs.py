@@ -113,6 +113,8 @@ class Program:
         changed = [f"{name} of param group {number} is {given.get(name)}, it was {value}"
                    for number, (given, own) in enumerate(zip(options, self.options))
                    for name, value in own.items() if given.get(name) != value]
+        if not self.package.reads.is_repeatable:
+            changed.append("the step puts an object that it makes in a place that it reads")
         if (other := self.package.reads.difference()) is not None:
             changed.append(str(other))
         changed += filter(None, [self.package.optimizer_numbers.what_is_new(), self.package.guards.what_is_new(call.batch)])

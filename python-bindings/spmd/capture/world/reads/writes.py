@@ -11,6 +11,7 @@ from typing import Any, Callable, Iterable, NamedTuple
 import torch
 
 from ...errors import Frame
+from ..device_meshes import is_made_of_meshes
 from .guards import line_of
 from .records import READERS, Kind, Read, Records, look_up, path_of
 from .values import ABSENT, CONTAINERS, TRACED, same_leaf
@@ -64,7 +65,8 @@ def take_writes(records: Records, left_alone: Iterable[Any] = ()) -> list[Write]
         for (kind, key), begin in holder.begun.items():
             now = READERS[kind](owner, key)
             if Read(kind, key) in holder.reads and now is not begin and not records.is_constant(now) and not isinstance(now, (*TRACED, tuple, *CONTAINERS)) \
-                    and records.was_there(owner, kind) and not isinstance(owner, (torch.nn.Module, torch.optim.Optimizer)):
+                    and records.was_there(owner, kind) and not isinstance(owner, (torch.nn.Module, torch.optim.Optimizer)) \
+                    and not is_made_of_meshes(now):
                 records.is_repeatable = False
             if not records.is_constant(begin) or not records.is_constant(now) or same_leaf(begin, now) or not records.was_there(owner, kind) \
                     or isinstance(owner, torch.nn.Module) and not (type(now) in NUMBERS and type(begin) in NUMBERS):
