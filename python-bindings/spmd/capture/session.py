@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from typing import Any, Callable, Iterable, Iterator
 
 import torch
@@ -40,6 +41,7 @@ from .world.device_meshes import meshes_outside
 from .world.environment import Environment
 from .world.function_caches import forgetting_fakes
 from .world.held import named_modules, no_gradients_outside
+from .world.reads.attributes import read_attribute
 from .world.reads.guards import ReadGuards, line_of
 from .world.reads.observer import Observer
 from .world.reads.records import Records
@@ -113,7 +115,7 @@ class TraceSession:
         yield meta_kernels
         yield traceable_adafactor
         yield self.fakes.installed
-        yield lambda: traceable_scalers(self.fakes.whole.modules())  # the modules are fakes by now
+        yield lambda: traceable_scalers(self.fakes.whole.modules(), functools.partial(read_attribute, self.observer.records))  # the modules are fakes by now
         yield lambda: no_gradients_outside(self.environment.reached, self.fakes.foreign)
         yield lambda: forgetting_fakes(self.environment.reached.caches)
         yield self._watched

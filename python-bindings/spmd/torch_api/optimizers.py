@@ -35,10 +35,9 @@ def mark_called(optimizer: torch.optim.Optimizer) -> None:
 #
 # Its public getters copy from the device to Python numbers.
 
-# The attributes of a scaler, by their names without the underscore.
+# The attributes of a scaler: its tensors, by their names without the underscore, and its numbers.
 SCALER_TENSORS = {"scale": "_scale", "growth_tracker": "_growth_tracker"}
-SCALER_NUMBERS = {"growth_factor": "_growth_factor", "backoff_factor": "_backoff_factor",
-                  "growth_interval": "_growth_interval"}
+SCALER_NUMBERS = ("_growth_factor", "_backoff_factor", "_growth_interval", "_enabled")
 scale_of = attrgetter("_scale")  # None before the first use
 # By the id of an optimizer: whether its gradients are unscaled, and whether they are infinite.
 optimizer_states_of = attrgetter("_per_optimizer_states")

@@ -24,7 +24,7 @@ import torch
 from torch.amp import GradScaler
 from torch.amp.grad_scaler import OptState
 
-from ...torch_api.optimizers import check_inf_per_device, maybe_opt_step, optimizer_states_of, scale_of, supports_amp_scaling
+from ...torch_api.optimizers import SCALER_NUMBERS, check_inf_per_device, maybe_opt_step, optimizer_states_of, scale_of, supports_amp_scaling
 from ...torch_api.tensors import foreach_norm
 from ..errors import CURE_OF_F16_GRADIENTS, error_at, users_frames
 from ..observe import patches
@@ -34,8 +34,9 @@ _CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
 
 
 @contextlib.contextmanager
-def traceable_scalers(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
-    """While entered, the scalers whose states are among `modules` can be used by a traced step; others are refused."""
+def traceable_scalers(modules: Iterable[torch.nn.Module], note_read: Callable[[Any, str], None]) -> Iterator[None]:
+    """While entered, the scalers whose states are among `modules` can be used by a traced step; others are refused. `note_read` is
+    told of each attribute of a scaler that a program depends on: PyTorch's code of scalers is not observed."""
     known = [module for module in modules if isinstance(module, ScalerState)]
     scalers = {id(module._scaler()) for module in known}
     with contextlib.ExitStack() as stack:
@@ -45,11 +46,13 @@ def traceable_scalers(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
             patches.AMP_CHECK_AND_UNSCALE: _check_and_unscale, patches.AMP_UPDATE_SCALE: _update_scale,
             patches.SCALER_MAYBE_OPT_STEP: _masked_step,
             patches.SCALER_STEP: functools.partialmethod(_step, GradScaler.step),
-            patches.SCALER_SCALE: functools.partialmethod(_scale, GradScaler.scale, scalers)}))
+            patches.SCALER_SCALE: functools.partialmethod(_scale, GradScaler.scale, scalers, note_read)}))
         yield
 
 
-def _scale(self: GradScaler, original: Callable, known: set[int], outputs: Any) -> Any:
+def _scale(self: GradScaler, original: Callable, known: set[int], note_read: Callable[[Any, str], None], outputs: Any) -> Any:
+    for name in SCALER_NUMBERS:
+        note_read(self, name)
     if self.is_enabled() and type(self) not in _CLASSES:
         raise error_at(users_frames(), f"{type(self).__module__}.{type(self).__qualname__} has a way of its own to "
                        "find infinities", "use torch.amp.GradScaler, which looks at the gradients of all ranks here")

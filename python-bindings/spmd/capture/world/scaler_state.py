@@ -9,12 +9,12 @@ import torch
 from torch.amp import GradScaler
 
 from ...torch_api.modules import buffers_of
-from ...torch_api.optimizers import SCALER_NUMBERS, SCALER_TENSORS, init_scale, new_optimizer_states, optimizer_states_of, scale_of
+from ...torch_api.optimizers import SCALER_TENSORS, init_scale, new_optimizer_states, optimizer_states_of, scale_of
 from ..errors import error_at
 
 
 class ScalerState(torch.nn.Module):
-    """A scaler's tensors as buffers `scale` (f32) and `growth_tracker` (i32), and what is constant in a program."""
+    """A scaler's tensors as buffers `scale` (f32) and `growth_tracker` (i32)."""
 
     step_module = "spmd.capture.loss_scaling"
 
@@ -27,12 +27,6 @@ class ScalerState(torch.nn.Module):
         """Takes what the scaler has now."""
         scaler = self._scaler()
         buffers_of(self).update({name: getattr(scaler, attribute) for name, attribute in SCALER_TENSORS.items()})
-        for name, attribute in SCALER_NUMBERS.items():
-            setattr(self, name, getattr(scaler, attribute))
-
-    def forward(self) -> tuple[float, float, int]:
-        """What a program depends on (captured_constants.py reads this code)."""
-        return self.growth_factor, self.backoff_factor, self.growth_interval
 
     @contextlib.contextmanager
     def traced(self) -> Iterator[None]:

@@ -22,7 +22,7 @@ from .attributes import read_attribute, read_function, read_global
 from .events import events
 from .operand_stack import VERSION, function_id, function_of, is_layout_known, operands, top
 from .records import READERS, Kind, Read, Records
-from .scope import is_observed
+from .scope import is_called_by_us, is_observed, is_of_python
 from .values import CONTAINERS, LEAVES, TRACED
 from .writes import place_of
 
@@ -62,6 +62,8 @@ class Observer:
         if known is None:
             known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals, code.co_name) else None)
         if known[1] is not None and (number := function_id(frame)) not in self._functions:
+            if is_of_python(code.co_filename) and is_called_by_us(frame):
+                return known[1]
             self._functions.add(number)
             self._frame = frame
             read_function(self.records, function_of(frame))
@@ -289,10 +291,19 @@ def _sums(code: types.CodeType) -> dict[int, tuple[_Handler, Any] | None]:
 _OF_NUMBERS = ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "PRECALL", "CALL", "CALL_KW", "CALL_FUNCTION_EX")
 
 
+def _unless_called_by_us(found: tuple[_Handler, Any]) -> tuple[_Handler, Any]:
+    """The handler of an instruction of Python's library, which the compiler uses as well."""
+    def handle(observer: Observer, frame: types.FrameType, argument: Any) -> None:
+        if not is_called_by_us(frame):
+            found[0](observer, frame, argument)
+    return handle, found[1]
+
+
 def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
     """The handlers of the instructions of some code, by offset. An instruction with a long argument has its event at the first part."""
     table: dict[int, tuple[_Handler, Any]] = {}
     begin, sums = None, _sums(code)
+    checked = _unless_called_by_us if is_of_python(code.co_filename) else lambda found: found
     for instruction in dis.get_instructions(code):
         name = instruction.opname
         if name == "EXTENDED_ARG":
@@ -308,7 +319,7 @@ def _table_of(code: types.CodeType) -> dict[int, tuple[_Handler, Any]]:
         elif name in _HANDLERS:
             found = (_HANDLERS[name], (instruction.arg or 0) if name in _OF_NUMBERS else instruction.argval)
         if found is not None:
-            table[instruction.offset] = found
+            found = table[instruction.offset] = checked(found)
             if begin is not None:
                 table[begin] = found
         begin = None

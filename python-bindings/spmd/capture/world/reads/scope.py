@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import sysconfig
+import types
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 
 # Parts of PyTorch that keep numbers which a step reads.
 _OF_TORCH = tuple(_TORCH + part.replace("/", os.sep) for part in (
-    "nn/modules/", "nn/utils/", "optim/lr_scheduler.py", "optim/swa_utils.py", "distributions/", "ao/"))
+    "nn/modules/", "nn/utils/", "optim/lr_scheduler.py", "optim/swa_utils.py", "distributions/", "ao/", "amp/autocast_mode.py"))
 # What PyTorch does around each call of a module: the hooks and modes that it reads are guarded by programs.look_at().
 _AROUND_MODULES = _TORCH + os.path.join("nn", "modules", "module.py")
 # Parts of Python that read or copy the user's objects.
@@ -32,9 +33,22 @@ _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packagi
               "pluggy", "tensorboard", "wandb", "rich")
 
 
+def is_of_torch(module: str) -> bool:
+    """Whether a module, by its name, is part of PyTorch."""
+    return module.partition(".")[0] == "torch"
+
+
 def is_of_python(path: str) -> bool:
     """Code of Python's own library."""
     return path.startswith("<frozen") or path.startswith(_STDLIB) and "site-packages" not in path
+
+
+def is_called_by_us(frame: types.FrameType) -> bool:
+    """Whether this compiler's own code has called the code of Python's library that a frame runs."""
+    caller = frame.f_back
+    while caller is not None and is_of_python(caller.f_code.co_filename):
+        caller = caller.f_back
+    return caller is not None and caller.f_code.co_filename.startswith(_OURS)
 
 
 def is_observed(path: str, table: dict[str, Any], function: str = "") -> bool:
