@@ -35,7 +35,7 @@ static void diagnose(const spmd_compile_options &options, const DiagnosticRecord
   diagnostic.file = place.file.c_str();
   diagnostic.line = place.line;
   diagnostic.column = place.column;
-  diagnostic.cure = record.cure.c_str();
+  diagnostic.hint = record.hint.c_str();
   diagnostic.rendered = rendered.c_str();
   diagnostic.json = json.c_str();
   options.diagnose(options.context, &diagnostic);

@@ -239,7 +239,7 @@ LogicalResult Compiler::checkBudget(const runtime::PlanReport &report, int64_t b
   if (!other.rows.empty())
     record.message += "planned again with\n" + runtime::formatTable(other.rows);
   record.message = StringRef(record.message).rtrim().str();
-  record.cure = llvm::join(other.fitting, ", or ");
+  record.hint = llvm::join(other.fitting, ", or ");
   showProgress("");
   listener.diagnose(record);
   return failure();

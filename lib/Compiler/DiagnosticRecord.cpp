@@ -1,7 +1,7 @@
 //===- DiagnosticRecord.cpp - What the compiler says, in parts ------------===//
 
 #include "spmd/Compiler/DiagnosticRecord.h"
-#include "dialects/Spmd/Cure.h"
+#include "dialects/Spmd/Hint.h"
 #include "dialects/Spmd/Source.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -34,8 +34,8 @@ static void render(const DiagnosticRecord &record, bool isNote, raw_ostream &os)
     os << (isNote ? "    in " : "  in ") << record.module << '\n';
   for (const DiagnosticRecord &note : record.notes)
     render(note, /*isNote=*/true, os);
-  if (!record.cure.empty())
-    os << "  cure: " << record.cure << '\n';
+  if (!record.hint.empty())
+    os << "  hint: " << record.hint << '\n';
 }
 
 std::string DiagnosticRecord::render() const {
@@ -67,7 +67,7 @@ static void writeMembers(const DiagnosticRecord &record, llvm::json::OStream &js
     for (const DiagnosticRecord &note : record.notes)
       json.object([&] { writeMembers(note, json); });
   });
-  text("cure", record.cure);
+  text("hint", record.hint);
 }
 
 std::string DiagnosticRecord::toJson() const {
@@ -93,8 +93,8 @@ DiagnosticRecord spmd::toRecord(Diagnostic &diagnostic) {
     return WalkResult::advance();
   });
   for (Diagnostic &note : diagnostic.getNotes()) {
-    if (std::optional<std::string> cure = getCure(note))
-      record.cure = *cure;
+    if (std::optional<std::string> hint = getHint(note))
+      record.hint = *hint;
     else
       record.notes.push_back(toRecord(note));
   }

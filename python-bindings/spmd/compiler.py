@@ -201,7 +201,7 @@ def _partition(package: Package, compiler: list[str], options: list[str], plan: 
     """The partitioned program as the passes leave it."""
     if package.first_step is not None:
         raise CompileError("the first call of this optimizer is another program than the later ones, which passes would "
-                           "have to change alike\n  cure: run one eager step before the first compiled one")
+                           "have to change alike\n  hint: run one eager step before the first compiled one")
     with tempfile.TemporaryDirectory(prefix="spmd.") as work:
         step, program = Path(work) / f"{package.step['name']}.step", Path(work) / "program.mlir"
         package.save(step, weights=False, reads=False)

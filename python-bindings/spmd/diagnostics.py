@@ -20,7 +20,7 @@ class Diagnostic:
     """One diagnostic.
 
     `severity` is error, warning, remark or note; `code` what programs react to, or ""; `location` the place in the
-    user's program, innermost first, `module` the path of the module there; `cure` what the user can change, or "";
+    user's program, innermost first, `module` the path of the module there; `hint` what the user can change, or "";
     `rendered` all of it as spmd-compile prints it.
     """
 
@@ -30,7 +30,7 @@ class Diagnostic:
     module: str = ""
     location: tuple[Frame, ...] = ()
     notes: tuple[Diagnostic, ...] = ()
-    cure: str = ""
+    hint: str = ""
     rendered: str = ""
 
 

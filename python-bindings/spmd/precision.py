@@ -89,11 +89,11 @@ def _kept(param: torch.dtype | None, reduce: torch.dtype | None, place: str) -> 
         return param
     if param is None and reduce is None:
         raise ValueError(f"{place}: keep_low_precision_grads=True without a type that gradients could keep\n"
-                         "  cure: give param_dtype, or leave keep_low_precision_grads out")
+                         "  hint: give param_dtype, or leave keep_low_precision_grads out")
     computed, reduced = (_NAMES[dtype or torch.float32] for dtype in (param, reduce))
     words = ",".join(f"{name}={_NAMES[dtype]}" for name, dtype in (("param", param), ("reduce", reduce)) if dtype is not None)
     raise ValueError(f"{place}: keep_low_precision_grads=True keeps gradients in reduce_dtype ({reduced}) by PyTorch's "
-                     f"documentation, and in param_dtype ({computed}) by its code\n  cure: say which: "
+                     f"documentation, and in param_dtype ({computed}) by its code\n  hint: say which: "
                      f"precision=\"{words},grad={reduced}\" or \"{words},grad={computed}\"")
 
 

@@ -31,7 +31,7 @@ def find_library(name: str, variable: str) -> Path:
     return _find(name, [_PACKAGE / "lib" / name, beside, _BUILD / "lib" / name], variable, "put spmd-run on PATH")
 
 
-def _find(name: str, places: list, variable: str, cure: str) -> Path:
+def _find(name: str, places: list, variable: str, hint: str) -> Path:
     named = os.environ.get(variable)
     if named:
         if not Path(named).is_file():
@@ -39,5 +39,5 @@ def _find(name: str, places: list, variable: str, cure: str) -> Path:
         return Path(named)
     found = next((Path(place) for place in places if place and Path(place).is_file()), None)
     if found is None:
-        raise ToolError(f"{name} is not found: set {variable}, {cure}, or build the checkout (scripts/setup)")
+        raise ToolError(f"{name} is not found: set {variable}, {hint}, or build the checkout (scripts/setup)")
     return found

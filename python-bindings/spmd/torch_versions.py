@@ -13,11 +13,11 @@ RANGE = f"PyTorch {OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
 
 
 def why_not(version: str) -> str | None:
-    """Why a step cannot be captured with this torch.__version__, and the cure; None if it can be."""
+    """Why a step cannot be captured with this torch.__version__, and the hint; None if it can be."""
     try:
         major, minor = (int(part) for part in version.split("+")[0].split(".")[:2])
     except ValueError:
         major, minor = 0, 0
     if OLDEST <= (major, minor) <= NEWEST:
         return None
-    return f"capturing follows the tracer of {RANGE}; this is {version}\n  cure: pip install '{REQUIREMENT}'"
+    return f"capturing follows the tracer of {RANGE}; this is {version}\n  hint: pip install '{REQUIREMENT}'"

@@ -66,8 +66,8 @@ def _take_meaningless(name: str, value: Any, place: str, tells: bool) -> None:
         if tells:
             remark(f"{place}: {name} has no effect here: {MEANINGLESS[name]}")
     elif value is not None and getattr(value, "offload_params", True):
-        cure = "spmd.compile(param_init_fn=…) takes it" if name == "param_init_fn" else "leave it out"
-        raise ValueError(f"{place}: {name}={value!r} is not supported; {cure}")
+        hint = "spmd.compile(param_init_fn=…) takes it" if name == "param_init_fn" else "leave it out"
+        raise ValueError(f"{place}: {name}={value!r} is not supported; {hint}")
 
 
 _SAID_OTHERWISE = {"auto_wrap_policy": "policy=", "sharding_strategy": "mode=, and the options of a policy's units",

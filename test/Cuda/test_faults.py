@@ -1,4 +1,4 @@
-"""What can go wrong on GPUs ends in one sentence that names the place and the cure, with an exit code, on all ranks; nothing
+"""What can go wrong on GPUs ends in one sentence that names the place and the hint, with an exit code, on all ranks; nothing
 hangs, nothing is left behind."""
 import json
 import os
@@ -77,11 +77,11 @@ def test_nothing_is_left_after_a_failure(artifact) -> None:
         assert code in (2, 3) and "leak" not in text, f"{function}: {code}\n{text}"
 
 
-@pytest.mark.parametrize("library, found, cure", [
+@pytest.mark.parametrize("library, found, hint", [
     ("driver", "the CUDA driver, of CUDA 13.0", "update NVIDIA's driver"),
     ("cublaslt", "cuBLASLt 13.1", "update nvidia-cublas-cu12 or nvidia-cublas"),
     ("nccl", "NCCL 2.28", "update nvidia-nccl-cu12 or nvidia-nccl-cu13")])
-def test_libraries_older_than_the_artifact_needs(artifact, tmp_path, library, found, cure) -> None:
+def test_libraries_older_than_the_artifact_needs(artifact, tmp_path, library, found, hint) -> None:
     copy = tmp_path / "newer.spmd"
     shutil.copytree(artifact, copy)
     manifest = json.loads((copy / "manifest.json").read_text())
@@ -89,7 +89,7 @@ def test_libraries_older_than_the_artifact_needs(artifact, tmp_path, library, fo
     manifest["needs"][library] = "99.1"
     (copy / "manifest.json").write_text(json.dumps(manifest))
     code, text = run(STANDINS, BIN / "spmd-run", copy, "--steps=1")
-    assert code == 2 and f"{found} is too old: '{copy}' needs 99.1; {cure}" in text, text
+    assert code == 2 and f"{found} is too old: '{copy}' needs 99.1; {hint}" in text, text
 
 
 @pytest.mark.parametrize("settings, sentence", [

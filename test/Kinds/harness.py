@@ -46,8 +46,8 @@ def outcome_of(case: Callable[[], Outcome]) -> Outcome:
             return case()
         except REFUSALS as error:
             return Outcome("refused", _first_line(str(error)))
-        except Exception as error:  # only errors that are written for users have a cure
-            kind = "refused" if "\n  cure: " in str(error) else "wrong"
+        except Exception as error:  # only errors that are written for users have a hint
+            kind = "refused" if "\n  hint: " in str(error) else "wrong"
             return Outcome(kind, _first_line(f"{type(error).__name__}: {error}"))
 
 

@@ -491,7 +491,7 @@ MISTAKES = [
             ("spmd-compile/options", "Execution/interp/batch-hints")),
     Mistake("compiler-fitting-options", "lib/Compiler/FittingOptions.cpp",
             "bool fits = ⟦*bytes <= budget⟧;", "*bytes > budget",
-            "Options under which a plan is over its budget are its cure.",
+            "Options under which a plan is over its budget are its hint.",
             ("spmd-compile/memory-budget", "spmd-compile/diagnostics")),
     Mistake("compiler-report-of-a-plan", "lib/Compiler/CompilerOptions.cpp",
             "if (options.json && ⟦options.to < Phase::plan⟧)", "options.to <= Phase::plan",

@@ -184,7 +184,7 @@ def checkpoints():
     step.load_checkpoint(FOLDER / "sharded", objects={"schedule": schedule})
     step.save_checkpoint(FOLDER / "beside", kind="sharded", mode="beside", objects={"schedule": schedule})
     if WORLD > 1:
-        assert "has a file for each rank\n  cure: kind sharded" in raised(lambda: step.save_checkpoint(FOLDER / "f", mode="beside"))
+        assert "has a file for each rank\n  hint: kind sharded" in raised(lambda: step.save_checkpoint(FOLDER / "f", mode="beside"))
     losses.append(run(step, optimizer, schedule, 3, 6))
     step.finish_checkpoint()
     step.load_checkpoint(FOLDER / "beside", objects={"schedule": schedule})

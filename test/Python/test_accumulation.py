@@ -519,7 +519,7 @@ def test_gradients_that_were_not_kept_cannot_be_added_to(compiler) -> None:
     compiled, (x, y) = spmd.compile(step, ranks=2), batches(1)[0]
     compiled(model, optimizer, x, y, True)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"leaves in parameter '0.weight' is not kept[^\0]*cure: spmd.compile\(keep"):
+        with pytest.raises(RuntimeError, match=r"leaves in parameter '0.weight' is not kept[^\0]*hint: spmd.compile\(keep"):
             compiled(model, optimizer, x, y, False)
     compiled(model, optimizer, x, y, True)
 
@@ -568,7 +568,7 @@ def test_a_first_step_of_its_own_is_refused(compiler) -> None:
     flags, step = branches(clear_after, 2)
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, dampening=0.5)
-    with pytest.raises(spmd.CaptureError, match=r"computes its first step otherwise than all later ones, as SGD with dampening does[^\0]*cure: take one step in eager"):
+    with pytest.raises(spmd.CaptureError, match=r"computes its first step otherwise than all later ones, as SGD with dampening does[^\0]*hint: take one step in eager"):
         spmd.compile(step, ranks=2)(model, optimizer, *batches(1)[0], *flags(0))
 
 

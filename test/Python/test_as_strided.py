@@ -109,7 +109,7 @@ def test_writes(name: str, tmp_path) -> None:
     (lambda x: x[:2].as_strided((5, 6), (6, 1)), r"size \[5, 6\], stride \[6, 1\]"),
 ], ids=["with gaps", "before it", "beyond it"])
 def test_other_memory_is_an_error(function, what: str, tmp_path) -> None:
-    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*{__file__}.*cure: .*contiguous.*slices"):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*{__file__}.*hint: .*contiguous.*slices"):
         capture(function, torch.randn(X), tmp_path)
 
 

@@ -89,7 +89,7 @@ def test_rows_of_ranks_that_are_refused(cache) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     step = spmd.compile(train_step_of(loss_of), ranks=2, view="local", dynamic_batch=8)
     step(model, optimizer, *batch_of(6))
-    with pytest.raises(spmd.CaptureError, match="has 5 rows for 2 ranks\n  cure: with view='local' each rank has as many"):
+    with pytest.raises(spmd.CaptureError, match="has 5 rows for 2 ranks\n  hint: with view='local' each rank has as many"):
         step(model, optimizer, *batch_of(5))
 
     @spmd.compile(ranks=2, view="local", dynamic_batch=8)
@@ -100,7 +100,7 @@ def test_rows_of_ranks_that_are_refused(cache) -> None:
         optimizer.zero_grad()
         return result.detach()
 
-    with pytest.raises(spmd.CaptureError, match="returns rows of its batch(.|\n)*cure: leave dynamic_batch out"):
+    with pytest.raises(spmd.CaptureError, match="returns rows of its batch(.|\n)*hint: leave dynamic_batch out"):
         returning(model, optimizer, *batch_of(4))
 
 

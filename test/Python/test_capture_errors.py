@@ -1,4 +1,4 @@
-"""What cannot be captured is an error that names the user's line, the op and the cure; what a graph would get silently
+"""What cannot be captured is an error that names the user's line, the op and the hint; what a graph would get silently
 wrong is one too."""
 from __future__ import annotations
 
@@ -287,8 +287,8 @@ def marked_line(step) -> int:
 
 
 @pytest.mark.parametrize("step", EXPECTED, ids=lambda step: step.__name__)
-def test_names_line_and_cure(step) -> None:
-    what, cure = EXPECTED[step]
+def test_names_line_and_hint(step) -> None:
+    what, hint = EXPECTED[step]
     example = mlp.setup()
     model, optimizer = example["model"], example["optimizer"]
     HELD[:] = Holder.parameters[:] = list(model.parameters())
@@ -299,7 +299,7 @@ def test_names_line_and_cure(step) -> None:
     message = str(error.value)
     assert f'File "{HERE}", line {marked_line(step)}, in {step.__name__}' in message
     assert re.search(what, message), message
-    assert re.search(f"cure: .*{cure}", message), message
+    assert re.search(f"hint: .*{hint}", message), message
     assert type(next(model.parameters())) is nn.Parameter, "capture leaves the model as it was"
     step_again = spmd.capture(mlp.train_step, model, optimizer, *example["args"])
     assert step_again.step["nodes"], "and itself"
@@ -334,7 +334,7 @@ def test_a_returned_text_with_a_value(text) -> None:
     model = mlp.setup()["model"]
     x, y = mlp.setup()["args"]
     with pytest.raises(spmd.CaptureError, match=r"a text that has a tensor's value in it[^\0]*test_capture_errors.py"
-                                                r"[^\0]*cure: return the value"):
+                                                r"[^\0]*hint: return the value"):
         spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), x, y)
 
 
@@ -443,8 +443,8 @@ def test_optimizers_that_count_in_python(where: str, message: str, warm: bool) -
         spmd.capture(step, model, optimizer, x)
         return
     before = copy.deepcopy((optimizer.state_dict(), optimizer.count, optimizer.history))
-    expected = r"Counts keeps state\['shared'\], which belongs to no parameter[^\0]*cure: keep it in the state of each parameter" \
-        if where == "shared" else rf"{message}[^\0]*in step\n *p\.sub_\([^\0]*cure: keep it as a tensor"
+    expected = r"Counts keeps state\['shared'\], which belongs to no parameter[^\0]*hint: keep it in the state of each parameter" \
+        if where == "shared" else rf"{message}[^\0]*in step\n *p\.sub_\([^\0]*hint: keep it as a tensor"
     with pytest.raises(spmd.CaptureError, match=expected):
         spmd.capture(step, model, optimizer, x)
     after = optimizer.state_dict(), optimizer.count, optimizer.history
@@ -455,7 +455,7 @@ def test_two_optimizers_of_one_parameter() -> None:
     example = mlp.setup()
     model, optimizer = example["model"], example["optimizer"]
     other = torch.optim.SGD(model.fc1.parameters(), lr=0.1)
-    with pytest.raises(spmd.CaptureError, match=r"two optimizers of the step have one parameter[^\0]*cure: "):
+    with pytest.raises(spmd.CaptureError, match=r"two optimizers of the step have one parameter[^\0]*hint: "):
         spmd.capture(lambda m, o, p, x, y: None, model, optimizer, other, *example["args"])
 
 
@@ -741,9 +741,9 @@ def test_torch_logs_nothing_of_its_own(caplog) -> None:
 
 
 @pytest.mark.parametrize("build, message", [
-    (Complex, r"parameter 'phase' has dtype torch.complex64[^\0]*cure: "),
+    (Complex, r"parameter 'phase' has dtype torch.complex64[^\0]*hint: "),
     (lambda: nn.Sequential(torch.jit.trace(nn.Linear(12, 6), torch.zeros(8, 12))),
-     r"module '0' is TorchScript[^\0]*cure: ")],
+     r"module '0' is TorchScript[^\0]*hint: ")],
     ids=["complex parameter", "TorchScript"])
 def test_models_that_have_no_program(build, message: str) -> None:
     model = build()
@@ -755,13 +755,13 @@ def test_models_that_have_no_program(build, message: str) -> None:
 def test_arguments() -> None:
     example = mlp.setup()
     step, model, optimizer, (x, y) = (example[k] for k in ("train_step", "model", "optimizer", "args"))
-    with pytest.raises(spmd.CaptureError, match=r"gets no torch.nn.Module as an argument that its optimizer trains[^\0]*cure: "):
+    with pytest.raises(spmd.CaptureError, match=r"gets no torch.nn.Module as an argument that its optimizer trains[^\0]*hint: "):
         spmd.capture(lambda opt, x: None, optimizer, x)
     with pytest.raises(spmd.CaptureError, match="do not fit"):
         spmd.capture(step, model, optimizer, x)
     with pytest.raises(spmd.CaptureError, match="'y' is a ndarray"):
         spmd.capture(step, model, optimizer, x, y.numpy())
-    with pytest.raises(spmd.CaptureError, match="argument 'p.0' is parameter 'fc1.weight' of the model.*\n.*cure: "):
+    with pytest.raises(spmd.CaptureError, match="argument 'p.0' is parameter 'fc1.weight' of the model.*\n.*hint: "):
         spmd.capture(lambda model, optimizer, x, y, p: step(model, optimizer, x, y), model, optimizer, x, y,
                      list(model.parameters()))
     with pytest.raises(spmd.CaptureError, match="batch_dims names 'z', which is none of x, y"):

@@ -66,6 +66,6 @@ def test_a_gradient_of_the_batch_is_told_of() -> None:
     """That eager leaves on the tensor, and a compiled step does not."""
     model = nn.Linear(8, 1)
     x = torch.randn(4, 8, requires_grad=True)
-    with pytest.warns(spmd.Remark, match="(?s)gradient of 'x'.*cure: return x.grad from the step"):
+    with pytest.warns(spmd.Remark, match="(?s)gradient of 'x'.*hint: return x.grad from the step"):
         spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), x)
     assert x.grad is None

@@ -202,7 +202,7 @@ def test_missing_and_unexpected(saved, tmp_path) -> None:
             training.step.load_checkpoint(folder / kind)
         message = str(error.value)
         assert "it lacks 'optimizer/momentum_buffer/embed.weight', 'optimizer/momentum_buffer/" in message
-        assert "unexpected 'optimizer/exp_avg/" in message and "and 10 more" in message and "cure: strict=False" in message
+        assert "unexpected 'optimizer/exp_avg/" in message and "and 10 more" in message and "hint: strict=False" in message
         assert torch.equal(training.model.fc.weight, before)
     assert training.step.load_checkpoint(folder / "full", strict=False) == AT
     assert torch.equal(training.model.fc.weight, load_file(folder / "full/step-00000010/state.safetensors")["fc.weight"])

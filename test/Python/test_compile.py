@@ -414,7 +414,7 @@ def test_a_loss_that_is_not_finite_is_named_with_its_step(compiler) -> None:
     step = spmd.compile(mlp.train_step, ranks=2, check_finite=True)
     for _ in range(2):
         step(example["model"], example["optimizer"], x, y)
-    with pytest.raises(spmd.NonFiniteError, match="the loss of step 2 of train_step is nan.*\n  cure: "):
+    with pytest.raises(spmd.NonFiniteError, match="the loss of step 2 of train_step is nan.*\n  hint: "):
         step(example["model"], example["optimizer"], x * float("nan"), y)
     assert step.steps == 3
     plain = mlp.setup()

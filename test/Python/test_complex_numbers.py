@@ -186,7 +186,7 @@ def logarithm(z, r):
 
 @pytest.mark.parametrize("compute, message", [(through_a_conjugate, "aten.mul_.Tensor"), (logarithm, "aten.log")])
 def test_what_is_not_captured_is_an_error_at_its_line(compute, message: str) -> None:
-    with pytest.raises(spmd.CaptureError, match=rf"({message})[^\0]*complex numbers[^\0]*in {compute.__name__}[^\0]*cure"):
+    with pytest.raises(spmd.CaptureError, match=rf"({message})[^\0]*complex numbers[^\0]*in {compute.__name__}[^\0]*hint"):
         spmd.capture(step, *build(compute), batch(0))
 
 

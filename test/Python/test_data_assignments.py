@@ -130,5 +130,5 @@ REFUSED = {tied: "shares memory with another one", from_outside: "from outside o
 
 @pytest.mark.parametrize("body", REFUSED, ids=lambda body: body.__name__)
 def test_refused_at_the_line(body) -> None:
-    with pytest.raises(spmd.CaptureError, match=f"(?s){REFUSED[body]}.*in {body.__name__}.*cure"):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){REFUSED[body]}.*in {body.__name__}.*hint"):
         train(body, lambda step: spmd.compile(step, ranks=2))

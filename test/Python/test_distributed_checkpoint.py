@@ -81,7 +81,7 @@ def test_there_and_back(theirs, tmp_path) -> None:
     alone = spmd.checkpoint.from_dcp(tmp_path / "alone", tmp_path / "weights", model="weights")
     with spmd.checkpoint.Checkpoint(alone) as checkpoint:
         assert set(checkpoint.tensors) == set(training.model.state_dict()) and checkpoint.step == 0
-    with pytest.raises(spmd.RunError, match="is a checkpoint of torch.distributed.checkpoint\n  cure: .*from_dcp"):
+    with pytest.raises(spmd.RunError, match="is a checkpoint of torch.distributed.checkpoint\n  hint: .*from_dcp"):
         training.step.load_checkpoint(tmp_path / "dcp")
 
 

@@ -191,11 +191,11 @@ def test_calls_that_do_not_fit_the_export_are_errors_at_their_line() -> None:
                     (torch.randn(4, 3, 6, 6).double(), "torch.float64.*torch.float32")):
         with pytest.raises(spmd.CaptureError, match=said) as caught:
             spmd.capture(train_step, program, optimizer, x, labels)
-        assert "in train_step" in str(caught.value) and "cure: call it with what it was exported for" in str(caught.value)
+        assert "in train_step" in str(caught.value) and "hint: call it with what it was exported for" in str(caught.value)
 
 
 @pytest.mark.parametrize("options, said", [
-    (["--loss=logits:cross_entropy"], "--optimizer is missing\n  cure: python -m spmd.capture"),
+    (["--loss=logits:cross_entropy"], "--optimizer is missing\n  hint: python -m spmd.capture"),
     (["--loss=scores:cross_entropy", "--optimizer=SGD"], "no output 'scores'; it has logits"),
     (["--loss=logits", "--optimizer=SGD"], "this output has shape [4, 5], and a loss has no dims"),
     (["--loss=logits:hinge", "--optimizer=SGD"], "the kind is cross_entropy or mse_loss, not 'hinge'"),

@@ -1,4 +1,4 @@
-"""What a first-time user runs into is one sentence with a cure."""
+"""What a first-time user runs into is one sentence with a hint."""
 from __future__ import annotations
 
 import subprocess
@@ -46,7 +46,7 @@ def test_a_model_wrapped_by_fsdp(group, version: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     wrapper = "FullyShardedDataParallel" if version == 1 else "PyTorch's fully_shard"
     for call in (spmd.compile(train_step), lambda *args: spmd.capture(train_step, *args)):
-        with pytest.raises(spmd.CaptureError, match=f"module '0' is wrapped by {wrapper}, .*\n  cure: give the plain model"):
+        with pytest.raises(spmd.CaptureError, match=f"module '0' is wrapped by {wrapper}, .*\n  hint: give the plain model"):
             call(model, optimizer, *batch())
 
 

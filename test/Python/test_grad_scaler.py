@@ -232,5 +232,5 @@ def test_what_is_refused_is_refused_at_the_line(step, make, scaler, message) -> 
     with warnings.catch_warnings(), pytest.raises(spmd.CaptureError, match=message) as error:
         warnings.simplefilter("error")
         spmd.compile(step, ranks=2)(model, make(model.parameters()), scaler(), *batches(1, {})[0])
-    assert __file__ in str(error.value) and "cure: " in str(error.value)
+    assert __file__ in str(error.value) and "hint: " in str(error.value)
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())

@@ -153,5 +153,5 @@ def test_a_reference_of_several_ranks_trains_copies() -> None:
 def test_state_of_its_own_is_an_error() -> None:
     model = network()
     with pytest.raises(spmd.CaptureError, match="Remembering leaves its parameters to the optimizers that it holds, and "
-                                                "keeps state of its own beside theirs\n  cure: "):
+                                                "keeps state of its own beside theirs\n  hint: "):
         spmd.capture(step, model, Remembering([model]), *batches()[0])

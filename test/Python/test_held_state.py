@@ -621,9 +621,9 @@ def test_what_nobody_can_follow_is_an_error() -> None:
         return finish((model(x) * scale).square().mean(), optimizer)
 
     x = torch.randn(6, 6)
-    for step, message in ((from_nowhere, "(?s)calls a Linear whose 'weight' it reaches in a way.*test_held.*cure: "),
+    for step, message in ((from_nowhere, "(?s)calls a Linear whose 'weight' it reaches in a way.*test_held.*hint: "),
                           (through_script, "(?s)'scripted.*TorchScript"),
-                          (with_gradient, r"(?s)leaves a gradient in 'scale'.*cure: .*detach\(\)")):
+                          (with_gradient, r"(?s)leaves a gradient in 'scale'.*hint: .*detach\(\)")):
         with pytest.raises(spmd.CaptureError, match=message):
             spmd.capture(step, model, optimizer, x)
     assert scale.grad is None

@@ -261,7 +261,7 @@ def test_optimizers_that_do_not_take_them(make, name: str) -> None:
         spmd.compile(train_step, precision=KEEP)(model, make(model.parameters()), *batches(1)[0])
     said = str(error.value)
     assert said.startswith(f"{name} does not take gradients in bf16 of parameters in f32") and "small_net.py" in said and \
-        "optimizer.step()" in said and "cure: leave grad= (keep_low_precision_grads) out of the precision" in said
+        "optimizer.step()" in said and "hint: leave grad= (keep_low_precision_grads) out of the precision" in said
     assert all(p.grad_dtype == torch.float32 for p in model.parameters())
 
 
@@ -291,7 +291,7 @@ def test_a_scaler_unscales_them_unless_they_are_f16(precision: str) -> None:
 
 @pytest.mark.parametrize("options, message", [
     ({"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32},
-     'in reduce_dtype (f32) by PyTorch\'s documentation, and in param_dtype (bf16) by its code\n  cure: say which: '
+     'in reduce_dtype (f32) by PyTorch\'s documentation, and in param_dtype (bf16) by its code\n  hint: say which: '
      'precision="param=bf16,reduce=f32,grad=f32" or "param=bf16,reduce=f32,grad=bf16"'),
     ({"reduce_dtype": torch.bfloat16}, 'or "reduce=bf16,grad=f32"'),
     ({}, "keep_low_precision_grads=True without a type that gradients could keep")])

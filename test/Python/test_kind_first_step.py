@@ -36,7 +36,7 @@ def test_constants_need_no_program_of_their_own(begin: str) -> None:
 
 
 def test_gradients_of_an_earlier_call() -> None:
-    with pytest.raises(spmd.CaptureError, match="that call would be the first step\n  cure: take one step in eager"):
+    with pytest.raises(spmd.CaptureError, match="that call would be the first step\n  hint: take one step in eager"):
         spmd.capture(kind.ends, *setup(), False)
 
 

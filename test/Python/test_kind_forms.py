@@ -55,7 +55,7 @@ def test_a_check_that_fails(name: str, view: str) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     step(model, optimizer, x)
     x[5] = float("inf")
-    expected = rf"^step 1: a check of the step fails{text}\n(?s:.*)check\(out\)(?s:.*)\n  cure: "
+    expected = rf"^step 1: a check of the step fails{text}\n(?s:.*)check\(out\)(?s:.*)\n  hint: "
     with pytest.raises(RuntimeError, match=expected):
         step(model, optimizer, x)
 
@@ -110,6 +110,6 @@ def test_bits_of_floats_are_refused() -> None:
     def step(model, x):
         return (model(x).view(torch.int32) & -65536).view(torch.float32).sum()
 
-    expected = r"view\(torch.int32\) of a tensor of torch.float32 (?s:.*)test_kind_forms.py(?s:.*)cure: "
+    expected = r"view\(torch.int32\) of a tensor of torch.float32 (?s:.*)test_kind_forms.py(?s:.*)hint: "
     with pytest.raises(spmd.CaptureError, match=expected):
         spmd.capture(step, nn.Linear(5, 3), torch.ones(4, 5))

@@ -102,7 +102,7 @@ def test_several_optimizers_are_an_error(tmp_path) -> None:
         def configure_optimizers(self):
             return [torch.optim.SGD(self.net[0].parameters(), lr=0.1), torch.optim.SGD(self.net[2].parameters(), lr=0.1)]
 
-    with pytest.raises(ValueError, match="configure_optimizers gives 2 optimizers, and a SpmdModule has one\n  cure: one "):
+    with pytest.raises(ValueError, match="configure_optimizers gives 2 optimizers, and a SpmdModule has one\n  hint: one "):
         fit(Two, tmp_path)
 
 
@@ -114,7 +114,7 @@ def test_weights_that_change_between_forward_and_backward_are_errors(name: str, 
             p.data.mul_(0.9)
 
     model = type("Changes", (define(SpmdModule, spmd={"ranks": 1}),), {name: hook})
-    with pytest.raises(TypeError, match=rf"Changes\.{name} changes 'net\.0\.weight' between(.|\n)*test_lightning(.|\n)*  cure: "):
+    with pytest.raises(TypeError, match=rf"Changes\.{name} changes 'net\.0\.weight' between(.|\n)*test_lightning(.|\n)*  hint: "):
         fit(model, tmp_path)
 
 
@@ -169,7 +169,7 @@ def test_a_schedule_with_a_metric_is_an_error(tmp_path) -> None:
             return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer),
                     "monitor": "val_loss"}
 
-    with pytest.raises(ValueError, match="a ReduceLROnPlateau, whose metric (.|\n)* cure: keep it in an attribute"):
+    with pytest.raises(ValueError, match="a ReduceLROnPlateau, whose metric (.|\n)* hint: keep it in an attribute"):
         fit(Plateau, tmp_path)
 
 

@@ -323,7 +323,7 @@ def test_a_gradient_from_outside_is_added_to(pair) -> None:
         pair.check()
     assert pair.compiled.compiles == 2 and len(pair.compiled.training_state.programs) == 1  # which has taken the place of the first
     pair.model.first.bias.requires_grad_(False).grad = torch.ones(6)
-    with pytest.raises(ValueError, match="'first.bias' has a gradient, and is frozen\n  cure: clear it"):
+    with pytest.raises(ValueError, match="'first.bias' has a gradient, and is frozen\n  hint: clear it"):
         pair.compiled(pair.model, pair.optimizer, *pair.batch)
 
 
@@ -432,7 +432,7 @@ def test_a_failed_step_loses_the_state_and_says_so(pair, monkeypatch, tmp_path) 
                  lambda: pickle.dumps(pair.optimizer.state_dict()), pair.compiled.sync,
                  lambda: pair.compiled(pair.model, pair.optimizer, *pair.batch)):
         with pytest.raises(spmd.StateLostError,
-                           match="(?s)step 2 failed on the ranks.*rank 1 exited.*\n  cure: call reset()"):
+                           match="(?s)step 2 failed on the ranks.*rank 1 exited.*\n  hint: call reset()"):
             read()
     assert "state lost" in repr(pair.compiled)
     pair.compiled.reset()
@@ -476,7 +476,7 @@ def test_a_lost_value_is_never_trained_on(pair, monkeypatch) -> None:
     bias = pair.model.first.bias
     torch.testing.assert_close(bias, pair.twin.first.bias, rtol=1e-5, atol=1e-6)
     assert pair.model.first.weight.isnan().all() and pair.model.calls.isnan().all()
-    message = r"(?s)first.weight, second.weight, second.bias, calls lost their values when a step.*\n  cure: load_checkpoint"
+    message = r"(?s)first.weight, second.weight, second.bias, calls lost their values when a step.*\n  hint: load_checkpoint"
     with pytest.raises(spmd.StateLostError, match=message):
         pair.compiled(pair.model, pair.optimizer, *pair.batch)
     for name, value in saved[0].items():

@@ -345,7 +345,7 @@ def test_accumulation_handmade_clipping_and_results() -> None:
 def test_rows_that_do_not_divide_are_refused() -> None:
     model, optimizer = setup()
     step = spmd.compile(train_step, ranks=RANKS, view="local")
-    with pytest.raises(spmd.CaptureError, match=r"'x' has 7 rows for 2 ranks\n  cure: .*view='global'"):
+    with pytest.raises(spmd.CaptureError, match=r"'x' has 7 rows for 2 ranks\n  hint: .*view='global'"):
         step(model, optimizer, torch.randn(7, 6), torch.zeros(7, dtype=torch.int64))
     with pytest.raises(ValueError, match="view is 'sideways'; allowed: global, local"):
         spmd.compile(train_step, view="sideways")

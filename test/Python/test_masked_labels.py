@@ -50,7 +50,7 @@ def test_other_lengths_are_an_error() -> None:
         step(*make(), x, labels, (labels >= 0).sum(-1).roll(1))
 
 
-def test_sparse_gradients_name_a_cure() -> None:
+def test_sparse_gradients_name_a_hint() -> None:
     model = torch.nn.Sequential(torch.nn.Embedding(7, 3, sparse=True), torch.nn.Flatten(), torch.nn.Linear(6, 1))
 
     def step(model, optimizer, x):

@@ -297,7 +297,7 @@ def test_masters_that_pytorch_has_rounded_are_refused() -> None:
     model, rounded = setup()
     rounded.load_state_dict(optimizer.state_dict())
     with pytest.raises(CaptureError, match=r"the optimizer has masters in bf16: load_state_dict\(\) of PyTorch's(.|\n)*"
-                       r"cure: load it with spmd.checkpoint.load"):
+                       r"hint: load it with spmd.checkpoint.load"):
         spmd.compile(train_step, precision=MASTERS)(model, rounded, *batches(1)[0])
 
 

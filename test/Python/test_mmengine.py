@@ -149,7 +149,7 @@ def test_a_train_step_of_the_models_own_is_an_error(tmp_path) -> None:
         def train_step(self, data, optim_wrapper):
             return super().train_step(data, optim_wrapper)
 
-    with pytest.raises(TypeError, match=r"Own\.train_step does not run(.|\n)*test_mmengine(.|\n)*  cure: compute the losses"):
+    with pytest.raises(TypeError, match=r"Own\.train_step does not run(.|\n)*test_mmengine(.|\n)*  hint: compute the losses"):
         train(FSDPStrategy(work_dir=str(tmp_path)), SGD, model=Own())
 
 
@@ -167,7 +167,7 @@ def test_a_hook_may_average_the_weights(tmp_path) -> None:
 
 
 def test_a_hook_that_changes_weights_in_folders_is_an_error(tmp_path) -> None:
-    with pytest.raises(ValueError, match="as EMAHook does, and a folder(.|\n)*  cure: state_dict_cfg='full'"):
+    with pytest.raises(ValueError, match="as EMAHook does, and a folder(.|\n)*  hint: state_dict_cfg='full'"):
         train(FSDPStrategy(work_dir=str(tmp_path), spmd={"ranks": 2}), SGD, epochs=1, hooks=[{"type": "EMAHook"}])
 
 
@@ -177,7 +177,7 @@ def test_errors(tmp_path) -> None:
     with pytest.raises(TypeError, match="'nobody' is no function, and FUNCTIONS of mmengine has none"):
         FSDPStrategy(work_dir=str(tmp_path), model_wrapper={"auto_wrap_policy": "nobody"})
     strategy = FSDPStrategy(work_dir=str(tmp_path))
-    with pytest.raises(ValueError, match="AmpOptimWrapper computes in float16\n  cure: dtype='bfloat16'"):
+    with pytest.raises(ValueError, match="AmpOptimWrapper computes in float16\n  hint: dtype='bfloat16'"):
         train(strategy, {"type": "AmpOptimWrapper", **SGD})
 
 

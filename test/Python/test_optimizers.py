@@ -134,7 +134,7 @@ def test_fused_in_a_narrow_type_rounds_once(name: str, options: dict, dtype: tor
 def test_what_is_not_supported_says_why(make, why: str) -> None:
     example = CASES[0].setup()
     optimizer = make(list(example["model"].parameters()))
-    with pytest.raises(spmd.CaptureError, match=f"(?s){why}.*cure: "):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){why}.*hint: "):
         spmd.capture(example["train_step"], example["model"], optimizer, *example["args"])
 
 

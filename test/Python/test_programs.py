@@ -326,7 +326,7 @@ def check(build: Callable[[Wrap], tuple[Step, nn.Module]], ranks: tuple[int, ...
 def test_a_module_that_a_forward_changes_is_an_error() -> None:
     model = Casts().double()
     step = spmd.compile(lambda optimizer, x, y: update(optimizer, F.cross_entropy(model(x), y)))
-    with pytest.raises(spmd.CaptureError, match="(?s)changes a Linear of torch.float64 to torch.float32.*self.linear.to.*cure: cast"):
+    with pytest.raises(spmd.CaptureError, match="(?s)changes a Linear of torch.float64 to torch.float32.*self.linear.to.*hint: cast"):
         step(torch.optim.SGD(model.parameters(), lr=0.1), *batches()[0])
 
 
@@ -404,7 +404,7 @@ def test_gradients_are_read_after_a_step_that_clears_them() -> None:
     assert compiled.compiles == 1
     compiled, model = kept(keep_grads=False)
     compiled(*batches()[0])
-    with pytest.raises(RuntimeError, match=r"gradient that the step leaves[^\0]*cure: spmd.compile\(keep_grads=True\)"):
+    with pytest.raises(RuntimeError, match=r"gradient that the step leaves[^\0]*hint: spmd.compile\(keep_grads=True\)"):
         model[0].weight.grad.norm()
 
 
@@ -421,7 +421,7 @@ def test_an_optimizer_that_is_not_found() -> None:
         F.cross_entropy(model(x), y).backward()
         getattr(HIDDEN["optimizer"](), "step")()
 
-    with pytest.raises(spmd.CaptureError, match=r"step\(\) of a SGD that is no argument of it[^\0]*cure: pass the opt"):
+    with pytest.raises(spmd.CaptureError, match=r"step\(\) of a SGD that is no argument of it[^\0]*hint: pass the opt"):
         step(*batches()[0])
 
 
@@ -472,7 +472,7 @@ def test_numbers_of_an_optimizer_are_read_at_every_call(change, message: str) ->
 def test_what_cannot_be_a_batch() -> None:
     step, _ = closure(spmd.compile(ranks=2))
     x, y = batches()[0]
-    with pytest.raises(spmd.CaptureError, match=r"argument 'x' has the layout torch.sparse_coo\n  cure: .*to_dense"):
+    with pytest.raises(spmd.CaptureError, match=r"argument 'x' has the layout torch.sparse_coo\n  hint: .*to_dense"):
         step(x.to_sparse(), y)
 
 

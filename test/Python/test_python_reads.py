@@ -292,7 +292,7 @@ def test_an_iterator_that_the_step_moves_on_is_an_error(make: Callable) -> None:
     def step() -> torch.Tensor:
         return owner.update(next(owner.data))
 
-    with pytest.raises(spmd.CaptureError, match=r"data'[^\0]*return owner.update\(next\(owner.data\)\)[^\0]*cure: take"):
+    with pytest.raises(spmd.CaptureError, match=r"data'[^\0]*return owner.update\(next\(owner.data\)\)[^\0]*hint: take"):
         spmd.compile(step, ranks=2)()
 
 
@@ -319,7 +319,7 @@ def test_a_graph_that_follows_from_the_rank_is_an_error(two_ranks: None) -> None
     def scales(x: torch.Tensor) -> torch.Tensor:
         return owner.update(x, 1.0 + dist.get_rank())
 
-    with pytest.raises(spmd.CaptureError, match=r"depends on torch.distributed.get_rank\(\)[^\0]*1.0 \+ dist.get_rank[^\0]*cure: pass"):
+    with pytest.raises(spmd.CaptureError, match=r"depends on torch.distributed.get_rank\(\)[^\0]*1.0 \+ dist.get_rank[^\0]*hint: pass"):
         spmd.compile(scales, view="local", ranks=2, launcher="none")(torch.ones(ROWS, 3, dtype=torch.float64))
 
 

@@ -324,7 +324,7 @@ def test_draws_are_set() -> None:
         other.load_state_dict(saved[0])
         other_optimizer.load_state_dict(copy.deepcopy(saved[1]))
         if rng is None:
-            with pytest.warns(spmd.Remark, match=r"does not count them[^\0]*cure: set dropping.rng to what it was"):
+            with pytest.warns(spmd.Remark, match=r"does not count them[^\0]*hint: set dropping.rng to what it was"):
                 second(other, other_optimizer, *args)
         else:
             second.rng = rng

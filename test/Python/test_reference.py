@@ -117,7 +117,7 @@ def test_an_exception_puts_everything_back() -> None:
 def test_a_reference_of_several_ranks_refuses_what_is_no_copy() -> None:
     model, optimizer, batches = setup()
     before = everything(model, optimizer)
-    with pytest.raises(spmd.CaptureError, match="(?s)a copy reads 'first.weight' of the original.*cure: .*lambda"):
+    with pytest.raises(spmd.CaptureError, match="(?s)a copy reads 'first.weight' of the original.*hint: .*lambda"):
         spmd.capture(train_step, model, optimizer, *(t[:3] for t in batches[0]), reference=batches, reference_ranks=2)
     same(everything(model, optimizer), before)
 
@@ -163,7 +163,7 @@ def test_a_reference_whose_ranks_drift_apart_is_refused() -> None:
     model = nn.Linear(5, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     batches = [(torch.randn(6, 5), torch.randn(6, 3))]
-    with pytest.raises(spmd.CaptureError, match="another 'weight' on each after a step.*\n  cure: take gradients from"):
+    with pytest.raises(spmd.CaptureError, match="another 'weight' on each after a step.*\n  hint: take gradients from"):
         spmd.capture(step, model, optimizer, *(t[:3] for t in batches[0]), reference=batches, reference_ranks=2)
 
 

@@ -474,6 +474,6 @@ def experts_in_place(model, x, y):
     (other_dims, "indexing by a mask that is not the first index"), (all_targets, "a tensor that has all rows")])
 def test_what_would_tell_how_many_are_chosen_is_refused(loss_of: Callable[..., Any], what: str) -> None:
     model = Model()
-    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*depends on values.*test_rows_by_masks.py.*cure: "):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*depends on values.*test_rows_by_masks.py.*hint: "):
         spmd.compile(step_of(loss_of), ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH),
                                                 torch.randint(0, CLASSES, (ROWS,)))

@@ -108,7 +108,7 @@ class Differs(Split):
                                         (OutOfOrder, "not all parts"), (Differs, "after the same steps")])
 def test_what_needs_more_than_one_row_is_refused(kind: type[nn.Module], what: str) -> None:
     model = kind()
-    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*cure: act on each row alone"):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*hint: act on each row alone"):
         spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))
 
 
@@ -281,7 +281,7 @@ class GivesRows(Loop):
     (GivesRows, "backward of rows")])
 def test_what_would_tell_how_many_are_chosen_is_refused(kind: type[nn.Module], what: str) -> None:
     model = kind()
-    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*cure: "):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*hint: "):
         spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))
 
 
@@ -316,7 +316,7 @@ def test_no_row_for_a_parameter_is_an_error() -> None:
     for parts in ((good, good), (bad, good), (good, bad)):
         assert compiled(model, optimizer, *parts).isfinite()
     with pytest.raises(RuntimeError, match="(?s)step 3: no row has chosen any number of a loop.*in forward\n.*for number in "
-                                           "self.numbers.*cure: go over all numbers"):
+                                           "self.numbers.*hint: go over all numbers"):
         compiled(model, optimizer, bad, bad)
     assert compiled.compiles == 1
 
@@ -357,7 +357,7 @@ def test_modules_of_which_one_gets_no_row() -> None:
     for x in (good, good):
         assert compiled(model, ours, x).item() == pytest.approx(step(eager, theirs, x).item(), rel=1e-5)
     with pytest.raises(RuntimeError, match="(?s)step 2: no row has chosen some number of a loop whose turns have parameters of their "
-                                           "own.*for number in self.numbers.*cure: go over all numbers"):
+                                           "own.*for number in self.numbers.*hint: go over all numbers"):
         compiled(model, ours, bad)
 
 
@@ -387,7 +387,7 @@ def test_counts_that_do_not_add_up_are_an_error(extra: int) -> None:
     with pytest.raises(RuntimeError, match="split_with_sizes"):
         step(copy.deepcopy(model), optimizer, bad)
     with pytest.raises(RuntimeError, match=f"(?s)step 2: split by counts that do not add up to the {ROWS * CHOSEN} rows.*"
-                                           "test_rows_by_values.py.*x.order // CHOSEN..split.*cure: count each row once"):
+                                           "test_rows_by_values.py.*x.order // CHOSEN..split.*hint: count each row once"):
         compiled(model, optimizer, bad)
     assert compiled.compiles == 1
     assert model.down.isnan().any()

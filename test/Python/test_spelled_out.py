@@ -95,5 +95,5 @@ def bicubic(model, x):
 
 
 def test_bicubic_is_refused_at_its_line() -> None:
-    with pytest.raises(spmd.CaptureError, match="(?s)bicubic.*in bicubic.*cure"):
+    with pytest.raises(spmd.CaptureError, match="(?s)bicubic.*in bicubic.*hint"):
         train(lambda: nn.Conv2d(1, 1, 1), bicubic, (torch.randn(4, 1, 3, 3),), lambda step: spmd.compile(step, ranks=2))

@@ -101,7 +101,7 @@ def test_weights_alone(eager, name, tmp_path) -> None:
 
     def after(step):
         with pytest.raises(ValueError, match=r"does not fit the model, nothing was loaded: it lacks optimizer/\*/first.weight, "
-                                             r"(?s:.*)\n  cure: strict=False"):
+                                             r"(?s:.*)\n  hint: strict=False"):
             step.load_checkpoint(folder / name)
         step.load_checkpoint(folder / name, strict=False)
 
@@ -227,11 +227,11 @@ def test_files_that_are_no_state(eager, tmp_path) -> None:
     (tmp_path / "text.pt").write_text("no such thing")
     torch.export.save(torch.export.export(nn.Linear(4, 4), (torch.zeros(2, 4),)), tmp_path / "m.pt2")
     for name, message in (
-            ("own.pt", "own.pt' has more than tensors and plain values, which only a program that trusts it may load\n  cure"),
-            ("list.pt", "list.pt' has a list, and no state dict\n  cure"),
+            ("own.pt", "own.pt' has more than tensors and plain values, which only a program that trusts it may load\n  hint"),
+            ("list.pt", "list.pt' has a list, and no state dict\n  hint"),
             ("none.pt", "none.pt' has no state dict of a model: looked for model, state_dict, .*; it has weights"),
             ("text.pt", "text.pt' has more than tensors|text.pt' is no file of torch.save or of safetensors: "),
-            ("m.pt2", "m.pt2' is a model of torch.export, and no state dict\n  cure")):
+            ("m.pt2", "m.pt2' is a model of torch.export, and no state dict\n  hint")):
         with pytest.raises(ValueError, match=message):
             step.load_checkpoint(tmp_path / name)
     with pytest.raises(spmd.RunError, match="no checkpoint is in"):
@@ -253,14 +253,14 @@ def test_artifacts(eager, tmp_path) -> None:
         return subprocess.run([tool("spmd-run"), artifact, *words], capture_output=True, text=True)
 
     done = run(f"--weights={folder}/weights.pth")
-    assert done.returncode == 2 and "weights.pth' is a file of torch.save, and none of safetensors\n  cure: in Python, " \
+    assert done.returncode == 2 and "weights.pth' is a file of torch.save, and none of safetensors\n  hint: in Python, " \
         f"spmd.checkpoint.to_safetensors(\"{folder}/weights.pth\", FILE)" in done.stderr
     done = run(f"--resume={folder}/both.pt")
-    assert done.returncode == 2 and "both.pt' is a file, and no folder of checkpoints\n  cure: in Python, " \
+    assert done.returncode == 2 and "both.pt' is a file, and no folder of checkpoints\n  hint: in Python, " \
         f"spmd.checkpoint.Checkpoint.make(\"{folder}/both.pt\", FOLDER)" in done.stderr
     checkpoint.to_safetensors(folder / "both.pt", tmp_path / "w.safetensors")
     done = run(f"--weights={tmp_path}/w.safetensors")
     assert "there is nothing to train on" in done.stderr  # it has been taken
-    with pytest.warns(spmd.Remark, match="both.pt' has optimizer state by number, which is left out\n  cure: "):
+    with pytest.warns(spmd.Remark, match="both.pt' has optimizer state by number, which is left out\n  hint: "):
         made = checkpoint.Checkpoint.make(folder / "both.pt", tmp_path / "c")
     assert made.name == "step-00000030"

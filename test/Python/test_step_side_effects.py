@@ -273,7 +273,7 @@ def test_a_traces_own_error_ends_the_capture_whoever_catches_it(use) -> None:
         return finish(loss, optimizer)
 
     model = nn.Linear(4, 4)
-    place = f"(?s)File \".*{re.escape(HERE.name)}\", line .*in {use.__name__}.*cure"
+    place = f"(?s)File \".*{re.escape(HERE.name)}\", line .*in {use.__name__}.*hint"
     with pytest.raises(spmd.CaptureError, match=place):
         spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
 
@@ -339,7 +339,7 @@ def test_a_batch_that_cannot_be_written_is_an_error() -> None:
     model = nn.Linear(4, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     both = torch.ones(6, 4)
-    with pytest.raises(ValueError, match=r"writes into batch input 'x', which shares memory with batch input 'y'\n  cure"):
+    with pytest.raises(ValueError, match=r"writes into batch input 'x', which shares memory with batch input 'y'\n  hint"):
         spmd.compile(scaled, ranks=2)(model, optimizer, both, both)
     assert torch.equal(both, torch.ones(6, 4))
     package = spmd.capture(scaled, model, optimizer, torch.ones(6, 4), torch.zeros(6, 4))

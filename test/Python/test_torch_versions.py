@@ -23,7 +23,7 @@ def test_another_release_is_refused(version: str, monkeypatch) -> None:
     monkeypatch.setattr(torch, "__version__", version)
     with pytest.raises(spmd.CaptureError) as error:
         spmd.capture(mlp.train_step, example["model"], example["optimizer"], *example["args"])
-    assert f"{RANGE}; this is {version}\n  cure: pip install '{REQUIREMENT}'" in str(error.value)
+    assert f"{RANGE}; this is {version}\n  hint: pip install '{REQUIREMENT}'" in str(error.value)
 
 
 @pytest.mark.parametrize("version", [".".join(map(str, (*v, 0))) + build for v in (OLDEST, TESTED, NEWEST)

@@ -225,7 +225,7 @@ def test_dropout_draws_masks_of_its_own_in_each_step(tmp_path) -> None:
 
 
 def test_what_a_compiled_step_has_in_another_way_is_an_error(tmp_path) -> None:
-    with pytest.raises(ValueError, match="TrainingArguments has fp16=True\n  cure: take bf16=True"):
+    with pytest.raises(ValueError, match="TrainingArguments has fp16=True\n  hint: take bf16=True"):
         trainer(SpmdTrainer, tmp_path, fp16=True)
     with pytest.raises(TypeError, match="nonsense"):
         trainer(SpmdTrainer, tmp_path, spmd={"nonsense": 0})

@@ -44,7 +44,7 @@ static Status withoutBatches(const Manifest &manifest) {
     example += (example.empty() ? "" : ",") + input.name + "=" + input.name + ".npy";
   }
   return Status::badInput("there is nothing to train on: the step was captured without reference=, which records batches\n"
-                          "  cure: --data=" + example + ", a file for each input: " + inputs +
+                          "  hint: --data=" + example + ", a file for each input: " + inputs +
                           "; or --data=train.bin, a file of tokens");
 }
 
@@ -94,7 +94,7 @@ Status TrainingRun::openAround(bool writes) {
     if (arguments->savesBeside) {
       if (!trainer->ranks().areAll() && parseCheckpointKind(arguments->saveKind) != CheckpointKind::Sharded)
         return Status::badInput("--save-mode=beside in several processes is for checkpoints with a file for each rank\n"
-                                "  cure: --save-kind=sharded; or --save-mode=wait");
+                                "  hint: --save-kind=sharded; or --save-mode=wait");
       beside = std::make_unique<BackgroundSave>(*trainer);
       std::printf("checkpoints are written beside the run, from a copy of the state: %s bytes of memory\n",
                   formatCount(beside->bytes()).c_str());
@@ -102,7 +102,7 @@ Status TrainingRun::openAround(bool writes) {
     // Otherwise a later --resume would go on from what another run has left.
     if (int64_t latest = folder->latestStep(); latest > first)
       return Status::badInput("'" + arguments->save + "' has a checkpoint of step " + std::to_string(latest) +
-                              ", and this run begins at step " + std::to_string(first) + "\n  cure: --resume=" +
+                              ", and this run begins at step " + std::to_string(first) + "\n  hint: --resume=" +
                               arguments->save + " goes on from it; or save elsewhere, or remove it");
   }
   return Status::success();

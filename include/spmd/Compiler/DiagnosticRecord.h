@@ -28,7 +28,7 @@ struct DiagnosticRecord {
   std::vector<SourceFrame> location;
   std::vector<DiagnosticRecord> notes;
   /// What the user can change so that it goes away.
-  std::string cure;
+  std::string hint;
 
   static DiagnosticRecord error(std::string message) { return make(mlir::DiagnosticSeverity::Error, message); }
   static DiagnosticRecord note(std::string message) { return make(mlir::DiagnosticSeverity::Note, message); }

@@ -43,7 +43,7 @@ typedef struct spmd_diagnostic {
   const char *file;     /* the innermost line of the user's program */
   int64_t line;
   int64_t column;
-  const char *cure;     /* what the user can change */
+  const char *hint;     /* what the user can change */
   const char *rendered; /* all of it for people, with notes and line ends */
   const char *json;     /* all of it for programs: docs/diagnostics.md */
 } spmd_diagnostic;

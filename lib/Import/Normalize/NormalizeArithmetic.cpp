@@ -4,7 +4,7 @@
 #include "Normalize.h"
 
 #include "dialects/Aten/TypePromotion.h"
-#include "dialects/Spmd/Cure.h"
+#include "dialects/Spmd/Hint.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -142,7 +142,7 @@ static LogicalResult emitLdexp(Emitter &emitter, Call &call, Results &results) {
       captured != emitter.defaultFloat) {
     InFlightDiagnostic error = emitter.error("'ldexp' of whole numbers is of the default dtype, ")
                                << emitter.defaultFloat << ", and was captured as " << captured;
-    attachCure(error) << "x * 2.0 ** n";
+    attachHint(error) << "x * 2.0 ** n";
     return error;
   }
   Value power = emitter.cast(other->values[0], isa<FloatType>(exponent) ? exponent : emitter.defaultFloat);

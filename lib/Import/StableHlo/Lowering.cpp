@@ -288,7 +288,7 @@ static const HandlerTable &getHandlers() {
 }
 
 /// What to do instead of an op that cannot be in a step.
-static StringRef getCure(StringRef op) {
+static StringRef getHint(StringRef op) {
   if (op == "stablehlo.while")
     return "loops must be unrolled: jax.lax.scan(..., unroll=True), jax.lax.fori_loop(..., unroll=True), or a loop in "
            "Python";
@@ -347,7 +347,7 @@ LogicalResult Lowering::lowerOp(Operation *op) {
   auto found = getHandlers().find(name);
   if (found == getHandlers().end()) {
     InFlightDiagnostic error = emitError(op->getLoc()) << "'" << name << "' is not supported";
-    error.attachNote() << getCure(name);
+    error.attachNote() << getHint(name);
     return error;
   }
   for (Type type : op->getResultTypes())

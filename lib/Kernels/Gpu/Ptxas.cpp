@@ -21,7 +21,7 @@ namespace spmd::kernel {
 
 static Error fail(const Twine &message) { return createStringError(inconvertibleErrorCode(), message); }
 
-static constexpr StringLiteral kCure =
+static constexpr StringLiteral kHint =
     "install the CUDA toolkit 13, run scripts/setup --cuda, or name a toolkit with --cuda=DIR";
 
 /// ptxas in a toolkit's folder.
@@ -92,8 +92,8 @@ Expected<Ptxas> Ptxas::find(StringRef toolkit) {
   if (ptxas.path.empty())
     return toolkit.empty() ? fail("no ptxas is in CUDA_HOME, on the PATH, in /usr/local/cuda or in NVIDIA's Python "
                                   "package; " +
-                                  kCure)
-                           : fail("no bin/ptxas is in '" + toolkit + "'; " + kCure);
+                                  kHint)
+                           : fail("no bin/ptxas is in '" + toolkit + "'; " + kHint);
   Expected<std::string> printed = execute({ptxas.path, "--version"});
   if (!printed)
     return printed.takeError();

@@ -66,7 +66,7 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   // The size of a header may have the same bytes; what follows it is JSON.
   bool isJson = size > 8 && bytes[8] == '{';
   if (!isJson && (std::memcmp(bytes, "PK\3\4", 4) == 0 || std::memcmp(bytes, "\x80\2", 2) == 0))
-    return Status::badInput("'" + path + "' is a file of torch.save, and none of safetensors\n  cure: in Python, " +
+    return Status::badInput("'" + path + "' is a file of torch.save, and none of safetensors\n  hint: in Python, " +
                             "spmd.checkpoint.to_safetensors(\"" + path + "\", FILE), whose parameters and buffers it has; " +
                             "with optimizer state, spmd.checkpoint.Checkpoint.make(\"" + path + "\", FOLDER) to resume");
   uint64_t headerSize;

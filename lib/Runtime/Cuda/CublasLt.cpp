@@ -20,12 +20,12 @@ Expected<std::shared_ptr<const CublasLt>> CublasLt::open() {
   };
   size_t (*getVersion)() = nullptr;
   if (!look(getVersion, cublas::kVersion))
-    return Status::badInput(std::string("cuBLASLt has no function cublasLtGetVersion; ") + kCure);
+    return Status::badInput(std::string("cuBLASLt has no function cublasLtGetVersion; ") + kHint);
   lt->found = getVersion();
 #define SPMD_LOOK(name, parameters)                                                                                    \
   if (!look(lt->name, #name))                                                                                          \
     return Status::badInput("cuBLASLt of version " + std::to_string(lt->found) + " has no function " #name "; " +      \
-                            std::string(kCure));
+                            std::string(kHint));
   SPMD_CUBLASLT_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK
   return std::shared_ptr<const CublasLt>(std::move(lt));
@@ -220,7 +220,7 @@ static std::string problemOf(const GemmCommand &gemm, bool adds, const std::arra
 }
 
 /// What a user may do about an epilogue that the library does not have.
-static std::string cureOf(const GemmShape &gemm) {
+static std::string hintOf(const GemmShape &gemm) {
   if (!gemm.readsPreActivation() && gemm.biasGradient < 0)
     return "";
   return std::string("; spmd-compile --epilogues=LIST without ") +
@@ -262,7 +262,7 @@ Status CublasGemm::choose(AlgorithmCache &cache, const GemmCommand &gemm, uint64
         lt.cublasLtMatmulAlgoGetHeuristic(context.handle(), description, a, b, c, c, preference, 1, &best, &found);
     if (asked == cublas::kNotSupported || (asked == cublas::kSuccess && found == 0))
       status = Status::failed("cuBLASLt of version " + std::to_string(lt.version()) + " has no algorithm for " +
-                              toText(GemmOperation(g, gemm.dtype)) + cureOf(g));
+                              toText(GemmOperation(g, gemm.dtype)) + hintOf(g));
     else
       status = lt.check(asked, "cublasLtMatmulAlgoGetHeuristic");
   }

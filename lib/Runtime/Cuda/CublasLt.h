@@ -27,7 +27,7 @@ class CublasLt : public detail::CublasLtFunctions {
 public:
   static Expected<std::shared_ptr<const CublasLt>> load();
   /// How to get a newer one, which has what this one lacks.
-  static constexpr const char *kCure = "update nvidia-cublas-cu12 or nvidia-cublas";
+  static constexpr const char *kHint = "update nvidia-cublas-cu12 or nvidia-cublas";
 
   spmd::runtime::Status check(cublas::Status result, const std::string &what) const;
   size_t version() const { return found; }

@@ -23,13 +23,13 @@ bool hasCollectives(const Plan &plan) {
                      [](const Command &command) { return command.is<CollectiveCommand>(); });
 }
 
-/// That a library is as new as the artifact needs it to be; `cure` is how to get such a one.
+/// That a library is as new as the artifact needs it to be; `hint` is how to get such a one.
 Status checkVersion(const Artifact &artifact, const std::string &library, LibraryVersion found,
-                    const std::optional<LibraryVersion> &needed, const std::string &cure) {
+                    const std::optional<LibraryVersion> &needed, const std::string &hint) {
   if (!needed || !(found < *needed))
     return Status::success();
   return Status::badInput(library + " " + toText(found) + " is too old: '" + artifact.folder + "' needs " +
-                          toText(*needed) + "; " + cure);
+                          toText(*needed) + "; " + hint);
 }
 
 class CudaDevice final : public Device {
@@ -76,7 +76,7 @@ public:
 Status CudaDevice::open() {
   NeededLibraries needs = artifact.manifest.needs.value_or(NeededLibraries());
   if (Status status =
-          checkVersion(artifact, "the CUDA driver, of CUDA", driver->cudaVersion(), needs.driver, Driver::kCure);
+          checkVersion(artifact, "the CUDA driver, of CUDA", driver->cudaVersion(), needs.driver, Driver::kHint);
       !status.ok())
     return status;
   int count = 0;
@@ -88,7 +88,7 @@ Status CudaDevice::open() {
     if (!library)
       return library.error();
     cublas = *library;
-    if (Status status = checkVersion(artifact, "cuBLASLt", cublas->release(), needs.cublasLt, CublasLt::kCure);
+    if (Status status = checkVersion(artifact, "cuBLASLt", cublas->release(), needs.cublasLt, CublasLt::kHint);
         !status.ok())
       return status;
   }
@@ -97,7 +97,7 @@ Status CudaDevice::open() {
     if (!library)
       return library.error();
     nccl = *library;
-    if (Status status = checkVersion(artifact, "NCCL", nccl->release(), needs.nccl, Nccl::kCure); !status.ok())
+    if (Status status = checkVersion(artifact, "NCCL", nccl->release(), needs.nccl, Nccl::kHint); !status.ok())
       return status;
   }
   DeviceHandle first = 0;

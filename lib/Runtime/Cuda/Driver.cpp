@@ -14,7 +14,7 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
   auto getProcAddress = reinterpret_cast<GetProcAddress>(findSymbol(*library, "cuGetProcAddress_v2"));
   auto tooOld = [&](const std::string &found) {
     return Status::badInput("the CUDA driver is too old: it is " + found + ", and " + formatCudaVersion(kOldestDriver) +
-                            " is needed; " + kCure);
+                            " is needed; " + kHint);
   };
   if (!getProcAddress)
     return tooOld("one of CUDA 11 or before");
@@ -35,7 +35,7 @@ Expected<std::shared_ptr<const Driver>> Driver::open() {
 #define SPMD_LOOK(name, version, parameters)                                                                           \
   if (!look(driver->name, #name, version))                                                                             \
     return Status::badInput("the CUDA driver of version " + formatCudaVersion(driver->found) + " has no " #name "; " + \
-                            std::string(kCure));
+                            std::string(kHint));
   SPMD_CUDA_DRIVER_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK
   if (Result result = driver->cuInit(0); result != kSuccess)

@@ -17,7 +17,7 @@ public:
   /// Loads and starts it. An error says what is missing or too old.
   static Expected<std::shared_ptr<const Driver>> load();
   /// How to get a newer one, which has what this one lacks.
-  static constexpr const char *kCure = "update NVIDIA's driver";
+  static constexpr const char *kHint = "update NVIDIA's driver";
 
 #define SPMD_DECLARE(name, version, parameters) Result(*name) parameters = nullptr;
   SPMD_CUDA_DRIVER_FUNCTIONS(SPMD_DECLARE)

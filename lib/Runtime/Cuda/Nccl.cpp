@@ -41,14 +41,14 @@ Expected<std::shared_ptr<const Nccl>> Nccl::open() {
     return function != nullptr;
   };
   if (!look(loaded->ncclGetVersion, "ncclGetVersion") || loaded->ncclGetVersion(&loaded->found) != nccl::kSuccess)
-    return Status::badInput(std::string("NCCL does not say its version; ") + kCure);
+    return Status::badInput(std::string("NCCL does not say its version; ") + kHint);
   if (loaded->found < nccl::kOldest)
     return Status::badInput("NCCL is too old: it is " + formatVersion(loaded->found) + ", and " +
-                            formatVersion(nccl::kOldest) + " is needed; " + kCure);
+                            formatVersion(nccl::kOldest) + " is needed; " + kHint);
 #define SPMD_LOOK(name, parameters)                                                                                    \
   if (!look(loaded->name, #name))                                                                                      \
     return Status::badInput("NCCL " + formatVersion(loaded->found) + " has no function " #name "; " +                  \
-                            std::string(kCure));
+                            std::string(kHint));
   SPMD_NCCL_FUNCTIONS(SPMD_LOOK)
 #undef SPMD_LOOK
   (void)look(loaded->ncclGetErrorString, nccl::kErrorString);

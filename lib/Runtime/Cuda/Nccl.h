@@ -32,7 +32,7 @@ class Nccl : public detail::NcclFunctions {
 public:
   static Expected<std::shared_ptr<const Nccl>> load();
   /// How to get a newer one, which has what this one lacks.
-  static constexpr const char *kCure = "update nvidia-nccl-cu12 or nvidia-nccl-cu13";
+  static constexpr const char *kHint = "update nvidia-nccl-cu12 or nvidia-nccl-cu13";
   /// `comm`, which may be null, says more.
   Status check(nccl::Result result, const std::string &what, nccl::Comm comm = nullptr) const;
   LibraryVersion release() const { return {found / 10000, found % 10000 / 100}; }

@@ -78,7 +78,7 @@ Status HostBackend::checkPlan(const Artifact &artifact) const {
         Status::badInput("command " + std::to_string(&command - plan.commands.data()) + " (" + command.describe() +
                          "): on CPUs GEMMs of " + nameOf(gemm->dtype) +
                          (shape.activation == Activation::None ? " add no bias or residual" : " apply no activation") +
-                         "\n  cure: compile without --epilogues, which then are those of the target");
+                         "\n  hint: compile without --epilogues, which then are those of the target");
     status.command = static_cast<int32_t>(&command - plan.commands.data());
     status.location = command.location;
     return status;

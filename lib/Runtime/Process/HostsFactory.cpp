@@ -25,7 +25,7 @@ public:
   Status checkHostCollectives() const override;
 
 private:
-  Status finish(Messages &messages, const AbortState &abort, Clock::duration patience, const char *cure);
+  Status finish(Messages &messages, const AbortState &abort, Clock::duration patience, const char *hint);
 
   int32_t space;
 };
@@ -58,21 +58,21 @@ Expected<std::unique_ptr<CommunicatorGroup>> HostsFactory::make(const std::strin
 }
 
 Status HostsFactory::finish(Messages &messages, const AbortState &abort, Clock::duration patience,
-                            const char *cure) {
+                            const char *hint) {
   Clock::time_point end = patience == Clock::duration::max() ? Clock::time_point::max() : Clock::now() + patience;
   switch (messages.wait(abort, end)) {
   case WaitResult::Reached:
     return Status::success();
   case WaitResult::TimedOut:
     return Status::failed("time-out after " + formatNumber(std::chrono::duration<double>(patience).count(), 6) +
-                          " s between steps: a process of another host did not come to where this one waits" + cure);
+                          " s between steps: a process of another host did not come to where this one waits" + hint);
   case WaitResult::Aborted:
     break;
   }
   if (abort.isRaised())
     return abort.status();
   Status status = messages.error();
-  status.message += cure; // also where the other has come to its end meanwhile
+  status.message += hint; // also where the other has come to its end meanwhile
   return status;
 }
 

@@ -26,7 +26,7 @@ Status BackgroundSave::start(const CheckpointFolder &target, RunState run, Check
   if (options.kind == CheckpointKind::Full && !trainer.ranks().areAll())
     return Status::badInput(
         "a checkpoint that is written beside the run by several processes has a file for each rank\n"
-        "  cure: kind sharded (spmd-run: --save-kind=sharded); or wait for it (--save-mode=wait)");
+        "  hint: kind sharded (spmd-run: --save-kind=sharded); or wait for it (--save-mode=wait)");
   if (Status status = trainer.gatherSums(); !status.ok())
     return status;
   if (Status status = trainer.agreeOn(trainer.takeSnapshot(snapshot)); !status.ok())

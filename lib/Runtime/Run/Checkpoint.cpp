@@ -235,11 +235,11 @@ static std::vector<std::string> findCandidates(const std::string &path) {
 static Status noneIn(const std::string &path, const std::vector<std::string> &notices) {
   if (notices.empty() && fs::exists(path + "/.metadata"))
     return Status::badInput("'" + path +
-                            "' is a checkpoint of torch.distributed.checkpoint\n  cure: in Python, "
+                            "' is a checkpoint of torch.distributed.checkpoint\n  hint: in Python, "
                             "spmd.checkpoint.from_dcp(\"" +
                             path + "\", FOLDER), which makes one of this format of it");
   if (notices.empty() && fs::is_regular_file(path))
-    return Status::badInput("'" + path + "' is a file, and no folder of checkpoints\n  cure: in Python, " +
+    return Status::badInput("'" + path + "' is a file, and no folder of checkpoints\n  hint: in Python, " +
                             "spmd.checkpoint.Checkpoint.make(\"" + path +
                             "\", FOLDER), which makes one of a file of torch.save or of safetensors");
   return Status::badInput(notices.empty() ? "no checkpoint is in '" + path + "'" : notices.front());

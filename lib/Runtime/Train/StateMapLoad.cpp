@@ -114,7 +114,7 @@ Status StateMap::compare(const StateSource &source, bool strict, bool withOptimi
     return Status::success();
   return Status::badInput(source.describe() + " does not fit the step, nothing was loaded: " + what.substr(2) +
                           (isCured
-                               ? "\n  cure: strict=False (spmd-run: --strict=off) leaves what it lacks as it is, and "
+                               ? "\n  hint: strict=False (spmd-run: --strict=off) leaves what it lacks as it is, and "
                                  "what is unexpected out"
                                : ""));
 }

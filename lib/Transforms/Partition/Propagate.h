@@ -19,7 +19,7 @@ struct OpStates {
 
 /// Chooses the states of an op from those its operands are in. `staysPartial`:
 /// all results are gradient-bound, so partial operands should pass through.
-/// Fails with an error that names the op and the cure when the op has no rule and
+/// Fails with an error that names the op and the hint when the op has no rule and
 /// an operand is not replicated.
 mlir::FailureOr<OpStates> propagate(mlir::Operation *op, llvm::ArrayRef<AxisState> operands, bool staysPartial,
                                     int64_t ranks);

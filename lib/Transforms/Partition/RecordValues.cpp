@@ -221,25 +221,25 @@ LogicalResult spmd::verifyRecordedValues(func::FuncOp step) {
   if (!gradients || !results || results.size() != static_cast<int64_t>(terminator->getNumOperands()))
     return step.emitError() << "has a malformed " << kRecordedValuesAttr;
   DictionaryAttr now = record(step);
-  constexpr StringLiteral cure = "; if the change is meant, remove spmd.recorded_values from @step";
+  constexpr StringLiteral hint = "; if the change is meant, remove spmd.recorded_values from @step";
   LogicalResult result = success();
   forEachGradient(step, [&](StringRef, StringRef name, Value, PackOp pack) {
     if (succeeded(result) && gradients.get(name) != now.getAs<DictionaryAttr>("gradients").get(name))
       result = pack->emitError() << "'" << pack->getName() << "' (" << describeSource(pack.getLoc())
                                  << ") has another value for parameter '" << name
-                                 << "' than the gradient that was recorded for it" << cure;
+                                 << "' than the gradient that was recorded for it" << hint;
   });
   if (failed(result))
     return failure();
   if (gradients.size() != now.getAs<DictionaryAttr>("gradients").size())
     return step.emitError() << "reduces the gradients of " << now.getAs<DictionaryAttr>("gradients").size()
-                            << " parameters, " << gradients.size() << " were recorded" << cure;
+                            << " parameters, " << gradients.size() << " were recorded" << hint;
   for (auto [index, value] : llvm::enumerate(terminator->getOperands())) {
     if (results[index] == now.getAs<DenseI64ArrayAttr>(kResultsKey)[index])
       continue;
     Location loc = value.getDefiningOp() ? value.getLoc() : step.getLoc();
     return emitError(loc) << "result " << index << " of @step, " << getResultRole(step, index)
-                          << ", is another value than the one that was recorded for it" << cure;
+                          << ", is another value than the one that was recorded for it" << hint;
   }
   return success();
 }

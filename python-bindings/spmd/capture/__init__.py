@@ -89,7 +89,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
       A StepPackage; .save(path) writes it.
 
     Raises:
-      CaptureError: naming the user's line, the op and the cure.
+      CaptureError: naming the user's line, the op and the hint.
     """
     if device.split(":")[0] not in ("cpu", "cuda"):
         raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
@@ -104,7 +104,7 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         return capture_call(call, options)
 
     if dynamic_batch is not None and reference:
-        raise CaptureError("a reference is of batches of one size, and the step is for several\n  cure: record it without "
+        raise CaptureError("a reference is of batches of one size, and the step is for several\n  hint: record it without "
                            "dynamic_batch")
     while True:
         try:
@@ -150,7 +150,7 @@ def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> 
         again = captured(1)
         if package.step != again.step or package.first_step and package.first_step.step != again.first_step.step:
             raise CaptureError(f"the step computes with {' or '.join(options.scheduled)} in Python, so that it cannot be "
-                               "an input\n  cure: leave the option as it is")
+                               "an input\n  hint: leave the option as it is")
     return package
 
 
@@ -169,7 +169,7 @@ def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> S
 def _one_size(dynamic_batch: Any) -> int:
     sizes = sizes_of(dynamic_batch)
     if len(sizes) > 1:
-        raise CaptureError(f"dynamic_batch is {dynamic_batch!r}, and a package has one largest size\n  cure: capture a package for "
+        raise CaptureError(f"dynamic_batch is {dynamic_batch!r}, and a package has one largest size\n  hint: capture a package for "
                            "each of the sizes")
     return sizes[0]
 
@@ -181,7 +181,7 @@ def _check_batch(call: StepCall) -> None:
         if id(tensor) in own:
             kind, own_name = own[id(tensor)]
             raise CaptureError(f"argument {name!r} is {'parameter' if kind == 'param' else 'buffer'} {own_name!r} of "
-                               "the model, and no batch\n  cure: reach it through the model inside the step: "
+                               "the model, and no batch\n  hint: reach it through the model inside the step: "
                                "model.parameters()")
 
 

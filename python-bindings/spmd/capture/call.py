@@ -86,7 +86,7 @@ class StepCall:
         for slot, (path, leaf) in enumerate(paths):
             if isinstance(leaf, torch.Tensor):
                 if leaf.layout != torch.strided:
-                    raise CaptureError(f"argument {'.'.join(map(_key, path))!r} has the layout {leaf.layout}\n  cure: pass "
+                    raise CaptureError(f"argument {'.'.join(map(_key, path))!r} has the layout {leaf.layout}\n  hint: pass "
                                        "batches as dense tensors: to_dense(), or indices and values apart")
                 keys = [_key(entry) for entry in path]
                 self._batch_slots.append(slot)
@@ -208,7 +208,7 @@ class StepCall:
                 continue
             if tensor.shape[dim] % ranks:
                 raise CaptureError(f"batch input {name!r} has {tensor.shape[dim]} rows for {ranks} ranks\n"
-                                   "  cure: with view='local' each rank has as many; drop the last batch, or use "
+                                   "  hint: with view='local' each rank has as many; drop the last batch, or use "
                                    "view='global'")
             rows[name] = list(tensor.chunk(ranks, dim))
         return rows
@@ -241,7 +241,7 @@ class StepCall:
             if not any(isinstance(leaf, torch.Tensor) for leaf in before) and (
                     spec != new_spec or any(_Value(a) != _Value(b) for a, b in zip(before, after))):
                 raise CaptureError(f"the step changes its argument {name!r}, which a captured step would do once, when it is "
-                                   "captured\n  cure: return it from the step, and keep what the call gives back")
+                                   "captured\n  hint: return it from the step, and keep what the call gives back")
         return result
 
     def _is_training_object(self, value: Any) -> bool:

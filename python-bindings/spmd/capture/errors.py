@@ -1,4 +1,4 @@
-"""What a step that cannot be captured is answered with: the user's line, the op and the cure."""
+"""What a step that cannot be captured is answered with: the user's line, the op and the hint."""
 from __future__ import annotations
 
 import functools
@@ -42,9 +42,9 @@ def where(stack: Iterable[Frame]) -> str:
     return "\n".join(lines) if lines else "  (no line of your own code is involved)"
 
 
-def error_at(stack: Iterable[Frame], message: str, cure: str) -> CaptureError:
-    """A CaptureError with its place and its cure."""
-    return CaptureError(f"{message}\n{where(stack)}\n  cure: {cure}")
+def error_at(stack: Iterable[Frame], message: str, hint: str) -> CaptureError:
+    """A CaptureError with its place and its hint."""
+    return CaptureError(f"{message}\n{where(stack)}\n  hint: {hint}")
 
 
 # What to write instead of an op that has as many results as the values say, by its name.
@@ -76,11 +76,11 @@ def writes_constant(stack: Iterable[Frame], op: str) -> CaptureError:
                     "register it as a buffer of the model (register_buffer)")
 
 
-CURE_OF_F16_GRADIENTS = ("keep parameters and their gradients in f32 and compute in f16: torch.autocast, or "
+HINT_OF_F16_GRADIENTS = ("keep parameters and their gradients in f32 and compute in f16: torch.autocast, or "
                          "spmd.compile(precision=…) without grad=f16")
 
 # (text found in the exception or its class name, what it means, what to write instead)
-_CURES = (
+_HINTS = (
     ("DataDependent", "Python control flow or arithmetic depends on a tensor's value",
      "compute it with tensors (torch.where, masks), or move it out of the step and use the value the step returns"),
     ("data-dependent", "Python control flow or arithmetic depends on a tensor's value",
@@ -104,7 +104,7 @@ _CURES = (
     ("NVIDIA driver", "the step moves a tensor to the GPU by name", "write x.to(y.device), or move it before the step"),
     ("not compiled with CUDA", "the step moves a tensor to the GPU by name",
      "write x.to(y.device), or move it before the step"),
-    ("unscale FP16 gradients", "a GradScaler unscales gradients in f16", CURE_OF_F16_GRADIENTS),
+    ("unscale FP16 gradients", "a GradScaler unscales gradients in f16", HINT_OF_F16_GRADIENTS),
     ("SparseTensorImpl", "the gradient of an embedding is a sparse tensor, which is not supported",
      "make nn.Embedding, nn.EmbeddingBag and F.embedding with sparse=False: SGD and Adagrad give the same numbers with dense "
      "gradients, and Adam is the optimizer in place of SparseAdam"),
@@ -162,12 +162,12 @@ def explain(error: Exception, step_file: str, last_op: str | None, last_stack: I
     first = next((i for i, f in enumerate(frames) if f.file == step_file), 0)
     frames = frames[first:] or list(last_stack)
     text = f"{type(error).__name__}: {error}"
-    meaning, cure = next(((m, c) for key, m, c in _CURES if key in text),
+    meaning, hint = next(((m, c) for key, m, c in _HINTS if key in text),
                          ("PyTorch cannot trace this with fake tensors",
                           "keep the step to tensor operations; see the message above"))
     if "data-dependent" in text or "DataDependent" in text:
         options = _options(error.__traceback__)
-        meaning, cure = next(((m, c) for option, m, c in _OPTIONS if option in options), (meaning, cure))
+        meaning, hint = next(((m, c) for option, m, c in _OPTIONS if option in options), (meaning, hint))
     op = f" (last operator: {last_op})" if last_op else ""
     detail = str(error).strip().split("\n\n")[0][:600]
-    return error_at(frames, f"the step cannot be captured: {meaning}{op}\n  {type(error).__name__}: {detail}", cure)
+    return error_at(frames, f"the step cannot be captured: {meaning}{op}\n  {type(error).__name__}: {detail}", hint)

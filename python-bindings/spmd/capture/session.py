@@ -255,7 +255,7 @@ class TraceSession:
         for name, tensor in zip(self.call.batch_names, batch):
             if tensor.is_leaf and tensor.grad is not None:
                 remark(f"the step computes a gradient of {name!r}, of which a compiled step leaves {name}.grad as it was\n"
-                       f"  cure: return {name}.grad from the step, or clear it there if nobody wants it")
+                       f"  hint: return {name}.grad from the step, or clear it there if nobody wants it")
 
     def _outputs(self, returned: Any, batch: list[torch.Tensor], versions: list[int]) -> list[Any]:
         """The graph's outputs; what they are in the step is in `results` then."""
@@ -277,7 +277,7 @@ class TraceSession:
             self.followers.foreign.refuse("the step", id(value))
             if isinstance(value, torch.Tensor) and value.is_complex():
                 raise CaptureError(f"the step returns a tensor of {value.dtype}, which has no counterpart\n"
-                                   "  cure: return torch.view_as_real() of it")
+                                   "  hint: return torch.view_as_real() of it")
         self.followers.iterations.refuse_outputs([value.tensor if isinstance(value, Number) else value for value in values])
         outputs = list(map(symbol_of, values))
         self.results = found.placed(fakes.own_of, lambda leaf: id(leaf) in fakes.numbers)

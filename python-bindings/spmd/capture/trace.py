@@ -80,7 +80,7 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
                                       if i.kind == "param" and i.name in traced.gradients.left):
         raise CaptureError("the optimizer computes its first step otherwise than all later ones, as SGD with dampening does, and the "
                            "step leaves its gradients to another call: that call would be the first step\n"
-                           "  cure: take one step in eager PyTorch before the first compiled one")
+                           "  hint: take one step in eager PyTorch before the first compiled one")
     copied = traced.gradients.copied
     kept = tuple(i.name for i, _ in traced.inputs if i.state == "grad" and i.name not in copied)
     states = frozenset((i.name, i.state) for i, _ in traced.inputs if i.kind == "state" and i.state != "grad")
@@ -89,7 +89,7 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     own, later = ([(i.kind, i.name, i.state) for i, _ in one.inputs if i.kind != "constant"] for one in (first, traced))
     if own != later:
         raise CaptureError("the first step and the later ones do not have the same state\n"
-                           "  cure: run one eager step before capturing")
+                           "  hint: run one eager step before capturing")
     return first
 
 

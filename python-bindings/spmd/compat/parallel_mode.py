@@ -67,7 +67,7 @@ def arguments_of(mode: Any, policy: Any, style: str | None) -> dict[str, Any]:
     """
     for name, given in (("policy", policy), ("mode", style)):
         if given is not None:
-            raise ValueError(f"parallel_mode says how the step is partitioned, and so does {name}={given!r}\n  cure: leave one "
+            raise ValueError(f"parallel_mode says how the step is partitioned, and so does {name}={given!r}\n  hint: leave one "
                              "of them out")
     if isinstance(mode, DataParallel):
         return {"mode": mode.parallel_style, "policy": None, "passes": mode.passes}

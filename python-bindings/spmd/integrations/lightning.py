@@ -50,7 +50,7 @@ class SpmdModule(LightningModule):
         super().__init_subclass__(**kwargs)
         if "dataloader_iter" in inspect.signature(cls.training_step).parameters:
             raise TypeError(f"{cls.__name__}.training_step takes a dataloader_iter; a SpmdModule's takes a batch\n"
-                            f"{line_of(cls.training_step)}\n  cure: training_step(self, batch, batch_idx)")
+                            f"{line_of(cls.training_step)}\n  hint: training_step(self, batch, batch_idx)")
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
@@ -101,7 +101,7 @@ class SpmdModule(LightningModule):
         if not self.trainer.training:  # a validation_step calls it
             return self._spmd_users_step(batch, batch_idx)
         if self.trainer.world_size > 1:
-            raise ValueError(f"Lightning's Trainer runs {self.trainer.world_size} processes\n  cure: devices=1, and "
+            raise ValueError(f"Lightning's Trainer runs {self.trainer.world_size} processes\n  hint: devices=1, and "
                              "spmd = dict(ranks=N)")
         if "_spmd_compiled" not in self.__dict__:
             self.__dict__["_spmd_compiled"] = compile(self._spmd_step, **self.spmd)

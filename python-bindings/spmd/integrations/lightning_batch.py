@@ -51,7 +51,7 @@ class TrainingBatch:
             if not self._has_result:
                 raise MisconfigurationException(f"{type(self._module).__name__}.optimizer_step does not call its closure\n"
                                                 f"{line_of(self._module.optimizer_step)}\n"
-                                                "  cure: optimizer.step(closure=optimizer_closure)")
+                                                "  hint: optimizer.step(closure=optimizer_closure)")
         else:
             self._closure()
         if self._is_last:
@@ -146,5 +146,5 @@ class TrainingBatch:
         owners = [(self._module, LightningModule), *((callback, Callback) for callback in self._trainer.callbacks)]
         owner, name = next((owner, name) for name in names for owner, base in owners if is_overridden(owner, name, base))
         return TypeError(f"{type(owner).__name__}.{name} changes {what} between the forward and the backward pass, which are one "
-                         f"compiled step\n{line_of(getattr(owner, name))}\n  cure: change it in training_step, or weights in "
+                         f"compiled step\n{line_of(getattr(owner, name))}\n  hint: change it in training_step, or weights in "
                          "on_train_batch_start")

@@ -78,7 +78,7 @@ class FSDPStrategy(SingleDeviceStrategy):
             apply_activation_checkpointing(model, check_fn=_function(options.pop("check_fn")), **options)
         for _, train_step in overridden(type(model), ("train_step",), BaseModel):
             raise TypeError(f"{type(model).__name__}.train_step does not run: the strategy has a compiled train_step\n"
-                            f"{line_of(train_step)}\n  cure: compute the losses in forward(mode=\"loss\"), and combine them in "
+                            f"{line_of(train_step)}\n  hint: compute the losses in forward(mode=\"loss\"), and combine them in "
                             "parse_losses")
         model = self.convert_model(model)
         model.to(next((parameter.device for parameter in model.parameters()), "cpu"))  # which a model may override
@@ -91,13 +91,13 @@ class FSDPStrategy(SingleDeviceStrategy):
         if isinstance(optim_wrapper, dict) and optim_wrapper.get("type") == "AmpOptimWrapper":
             optim_wrapper = dict(optim_wrapper, type="OptimWrapper")
             if optim_wrapper.pop("dtype", None) not in ("bfloat16", torch.bfloat16):
-                raise ValueError("AmpOptimWrapper computes in float16\n  cure: dtype='bfloat16', or spmd=dict(precision=…)")
+                raise ValueError("AmpOptimWrapper computes in float16\n  hint: dtype='bfloat16', or spmd=dict(precision=…)")
             if optim_wrapper.pop("loss_scale", "dynamic") != "dynamic":
-                raise ValueError("AmpOptimWrapper has a loss_scale, and bfloat16 needs none\n  cure: leave it out")
+                raise ValueError("AmpOptimWrapper has a loss_scale, and bfloat16 needs none\n  hint: leave it out")
             self._autocast = torch.bfloat16
         built = super().build_optim_wrapper(optim_wrapper, model)
         if type(built) is not OptimWrapper:
-            raise ValueError(f"the optimizer's wrapper is {type(built).__name__}\n  cure: OptimWrapper, or AmpOptimWrapper "
+            raise ValueError(f"the optimizer's wrapper is {type(built).__name__}\n  hint: OptimWrapper, or AmpOptimWrapper "
                              "with dtype='bfloat16'")
         return built
 
@@ -148,7 +148,7 @@ class FSDPStrategy(SingleDeviceStrategy):
             with _readable():
                 return super().load_checkpoint(filename, **options)
         if not hasattr(self, "optim_wrapper"):
-            raise ValueError(f"{filename} is a checkpoint of a training\n  cure: prepare the strategy with an optim_wrapper")
+            raise ValueError(f"{filename} is a checkpoint of a training\n  hint: prepare the strategy with an optim_wrapper")
         with _readable():
             rest = torch.load(Path(filename) / "rest.pth", weights_only=True)
         callback = options.get("callback")
@@ -170,7 +170,7 @@ class _Rest(dict):
     def __missing__(self, key: str) -> Any:
         if key == "state_dict":
             raise ValueError("a hook changes the weights of a checkpoint, as EMAHook does, and a folder of state_dict_cfg='local' has those "
-                             "of the ranks\n  cure: state_dict_cfg='full'")
+                             "of the ranks\n  hint: state_dict_cfg='full'")
         raise KeyError(key)
 
 

@@ -107,7 +107,7 @@ class SpmdTrainer(Trainer):
         else:
             if not self._was_computed:
                 remark(f"{type(self).__name__}.training_step computes gradients in eager PyTorch, on no rank\n"
-                       f"{line_of(self.training_step)}\n  cure: call super().training_step()")
+                       f"{line_of(self.training_step)}\n  hint: call super().training_step()")
             is_seen = keeps_gradients(self.callback_handler.callbacks, self.model)
             self.compiled(self.model, optimizer, None, None, "update" if is_seen else "update and clear")
         self._norm, self._was_computed = None, False
@@ -146,7 +146,7 @@ def _prepared(trainer: SpmdTrainer) -> Iterator[None]:
 
 def _check(trainer: Trainer) -> None:
     args = trainer.args
-    for is_wrong, what, cure in (
+    for is_wrong, what, hint in (
             (args.world_size > 1, f"the Trainer runs in {args.world_size} processes",
              "start the script once, with spmd=dict(ranks=N), or call spmd.compile in a loop of your own, which torchrun may "
              "start"),
@@ -156,4 +156,4 @@ def _check(trainer: Trainer) -> None:
             (args.deepspeed is not None, "TrainingArguments has deepspeed", "leave it out"),
             (args.fp16, "TrainingArguments has fp16=True", "take bf16=True, or spmd=dict(precision=…)")):
         if is_wrong:
-            raise ValueError(f"{what}\n  cure: {cure}")
+            raise ValueError(f"{what}\n  hint: {hint}")

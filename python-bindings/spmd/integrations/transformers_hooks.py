@@ -48,4 +48,4 @@ def check_gradients(trainer: Trainer, parameters: Iterable[torch.Tensor]) -> Non
     """Raises if there are gradients after the compiled step that has done the update."""
     if has_gradients(parameters):
         raise TypeError(f"gradients came up between the compiled step of {type(trainer).__name__} and the optimizer's step, which is part "
-                        f"of it\n{line_of(trainer.compute_loss)}\n  cure: call backward() in compute_loss or in training_step")
+                        f"of it\n{line_of(trainer.compute_loss)}\n  hint: call backward() in compute_loss or in training_step")

@@ -178,7 +178,7 @@ def _convert(file: str | os.PathLike, target: Path, model: torch.nn.Module | Non
         found.bind(model, _together(optimizer))
     keys = [key for key in found.tensors if with_optimizer or not key.startswith("optimizer/")]
     if with_optimizer and found.has_optimizer and not any(key.startswith("optimizer/") for key in keys):
-        remark(f"'{file}' has optimizer state by number, which is left out\n  cure: Checkpoint.make(…, model=, optimizer=)")
+        remark(f"'{file}' has optimizer state by number, which is left out\n  hint: Checkpoint.make(…, model=, optimizer=)")
     save_file({key: found.read_torch(key).contiguous().clone() for key in keys}, target)
     return found
 

@@ -72,7 +72,7 @@ def _find_optimizer(tensors: dict[str, Any]) -> str | None:
     """The name under which there is a "state"."""
     names = {match.group(1) for key in tensors if (match := re.match(r"(.+?)\.state\.", key))}
     if len(names) > 1:
-        raise ValueError(f"optimizers could be {', '.join(sorted(names))}\n  cure: optimizer=, the name of the one that "
+        raise ValueError(f"optimizers could be {', '.join(sorted(names))}\n  hint: optimizer=, the name of the one that "
                          "is meant")
     return names.pop() if names else None
 

@@ -31,8 +31,8 @@ def check_differences(source: Source, found: Differences, strict: bool) -> None:
         problems += [f"it lacks {name_list(found.missing)}"] * bool(found.missing)
         problems += [f"unexpected {name_list(found.unexpected)}"] * bool(found.unexpected)
     if problems:
-        cure = "" if found.unfit else "\n  cure: strict=False leaves what it lacks as it is, and what is unexpected out"
-        raise ValueError(f"{source.describe()} does not fit the model, nothing was loaded: {'; '.join(problems)}{cure}")
+        hint = "" if found.unfit else "\n  hint: strict=False leaves what it lacks as it is, and what is unexpected out"
+        raise ValueError(f"{source.describe()} does not fit the model, nothing was loaded: {'; '.join(problems)}{hint}")
     remark_on(source, found)
 
 

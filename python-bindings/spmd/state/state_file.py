@@ -50,7 +50,7 @@ class StateFile:
         """Reads `content` again, which somebody has changed."""
         content, found = self.content, self.content
         if not isinstance(content, Mapping):
-            raise ValueError(f"'{self.folder}' has a {type(content).__name__}, and no state dict\n  cure: "
+            raise ValueError(f"'{self.folder}' has a {type(content).__name__}, and no state dict\n  hint: "
                              "torch.save({\"model\": model.state_dict(), \"optimizer\": optimizer.state_dict()}, FILE)")
         if not _is_state_dict(content):
             name = next((name for name in _MODELS if _is_state_dict(content.get(name))), None)
@@ -198,7 +198,7 @@ def _read(file: Path, map_location: Any) -> Any:
     if zipfile.is_zipfile(file):
         with zipfile.ZipFile(file) as archive:
             if any(name.endswith("archive_format") or "/models/" in name for name in archive.namelist()):
-                raise ValueError(f"'{file}' is a model of torch.export, and no state dict\n  cure: spmd.capture takes it as the "
+                raise ValueError(f"'{file}' is a model of torch.export, and no state dict\n  hint: spmd.capture takes it as the "
                                  "model of a step; of its values, torch.export.load(FILE).state_dict is a state dict")
     try:
         return torch.load(file, map_location="cpu" if map_location in (None, "default") else map_location,
@@ -207,6 +207,6 @@ def _read(file: Path, map_location: Any) -> Any:
         why = str(error).strip().splitlines()[0]
         if "Weights only load failed" in str(error) or "weights_only" in str(error):
             raise ValueError(f"'{file}' has more than tensors and plain values, which only a program that trusts it may load"
-                             "\n  cure: there, state = torch.load(FILE, weights_only=False), and torch.save of its state "
+                             "\n  hint: there, state = torch.load(FILE, weights_only=False), and torch.save of its state "
                              "dicts alone: {\"model\": …, \"optimizer\": …}") from error
         raise ValueError(f"'{file}' is no file of torch.save or of safetensors: {why}") from error

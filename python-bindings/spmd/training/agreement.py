@@ -99,7 +99,7 @@ class StepAgreement:
         digests = self.processes.gather(hashlib.sha256(b"".join(rows)).digest())
         if rows and len(set(digests)) == 1:
             text = (f"all {self.processes.world} processes give the same rows of the first batch, so that each row is trained on "
-                    f"{self.processes.world} times\n  cure: give each process rows of its own (DistributedSampler); or "
+                    f"{self.processes.world} times\n  hint: give each process rows of its own (DistributedSampler); or "
                     "batch=\"global\", when every process has the whole batch")
             if refuses:
                 raise ValueError(text)

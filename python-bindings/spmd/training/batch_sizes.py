@@ -82,7 +82,7 @@ class BatchSizes:
         self._known: list[tuple[tuple[Any, ...], OneSize]] = []  # keys have no hash
         if ranks.parts > 1 and any(found is not None for found in self._row_dims):
             raise CaptureError("the step returns rows of its batch, or writes into it, and with view='local' each rank has some "
-                               "of them\n  cure: leave dynamic_batch out, return a number, or use view='global'")
+                               "of them\n  hint: leave dynamic_batch out, return a number, or use view='global'")
 
     def find(self, key: tuple[Any, ...]) -> OneSize | None:
         """The size of a call with this key; None of one that was not captured."""

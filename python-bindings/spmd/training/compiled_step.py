@@ -72,7 +72,7 @@ class CompiledStep(CompiledFunction):
             return self
         if not hasattr(instance, "__dict__"):
             raise TypeError(f"a {type(instance).__qualname__} has __slots__ and no __dict__, where its compiled "
-                            f"{self.__name__} would be kept\n  cure: add '__dict__' to its __slots__")
+                            f"{self.__name__} would be kept\n  hint: add '__dict__' to its __slots__")
         steps = vars(instance).setdefault("_spmd_compiled", _OfMethods()).steps
         if self not in steps:
             steps[self] = CompiledStep(self.train_step.__get__(instance, owner), self.training_state.options)
@@ -245,7 +245,7 @@ class CompiledStep(CompiledFunction):
         training.current_program()
         names = select(training, units, recurse)
         if offload_to_cpu and any(p.device.type != "cpu" for p in training.live.parameters(names)):
-            raise NotImplementedError("offload_to_cpu=True for a model on a GPU\n  cure: keep the model on the CPU, where the "
+            raise NotImplementedError("offload_to_cpu=True for a model on a GPU\n  hint: keep the model on the CPU, where the "
                                       "ranks on GPUs need no copy of it; or read with state_dict()")
         with unshard(training, names, writeback, rank0_only, with_grads):
             yield

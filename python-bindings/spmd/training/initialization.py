@@ -25,7 +25,7 @@ def check_replaceable(model: torch.nn.Module) -> None:
     for _, tensor, names in tensor_names(model).values():
         if tensor.device.type == "meta" and weakref.getweakrefs(tensor):
             raise ValueError(f"{names[0]!r} is on the meta device, and something has a weak reference to it, so that it cannot "
-                             "become a tensor with a value\n  cure: make such references after the first call")
+                             "become a tensor with a value\n  hint: make such references after the first call")
 
 
 def initialize(model: torch.nn.Module, names: set[str], init: Initialize | None, seed: int,
@@ -71,7 +71,7 @@ def _make(path: str, module: torch.nn.Module, own: dict[str, torch.Tensor], init
     where = f"module '{path}' ({type(module).__name__})" if path else f"the model ({type(module).__name__})"
     if init is None and not callable(getattr(module, "reset_parameters", None)):
         raise ValueError(f"{where} is on the meta device, has no value for {', '.join(map(repr, own))}, and no "
-                         "reset_parameters() that would make one\n  cure: give its class one; or spmd.compile("
+                         "reset_parameters() that would make one\n  hint: give its class one; or spmd.compile("
                          "param_init_fn=…), a function of a module that initializes its own tensors; or load_checkpoint()")
     with _as_it_was(module), torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(_seed_of(seed, path))
@@ -93,7 +93,7 @@ def _make(path: str, module: torch.nn.Module, own: dict[str, torch.Tensor], init
                                  f"{own[name].dtype} of shape {list(own[name].shape)}")
             if tensor.is_meta or _is_unwritten(tensor):
                 raise ValueError(f"{where}: its initialization ({'param_init_fn' if init else 'reset_parameters'}) leaves "
-                                 f"{name!r} without a value\n  cure: one that writes all of the module's own tensors")
+                                 f"{name!r} without a value\n  hint: one that writes all of the module's own tensors")
         return {name: tensor.detach().cpu() for name, tensor in made.items()}
 
 

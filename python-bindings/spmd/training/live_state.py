@@ -292,7 +292,7 @@ class LiveState:
         for slot, _ in self._gradients:
             if slot.is_here and slot.info.name in gradients.cleared and slot.has_alias():
                 raise ValueError(f"a tensor that shares memory with the gradient of {slot.info.name!r} is kept over a call "
-                                 "that clears it, and would have its last value in eager PyTorch\n  cure: drop it, or "
+                                 "that clears it, and would have its last value in eager PyTorch\n  hint: drop it, or "
                                  "keep a clone() of it")
         self._upload()
 
@@ -426,12 +426,12 @@ class LiveState:
         trained = set(map(id, self.optimizers.parameters))
         cleared = [name for name in sorted(names - known) if id(self._named[name]) in trained]
         if cleared and not keeps_grads:
-            raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  cure: "
+            raise RuntimeError(f"the step clears the gradient of parameter {cleared[0]!r}, and the ranks do not keep it\n  hint: "
                                "spmd.compile(keep_grads=True), which keeps each rank's part of it")
         cleared = [slot.info.name for slot, _ in self._gradients if slot.is_clear and slot.info.name in names]
         if cleared:
             raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later "
-                               "ones add\n  cure: look at gradients before that call, or return from it what you want to know of them")
+                               "ones add\n  hint: look at gradients before that call, or return from it what you want to know of them")
         return [slot for slot, _ in self._gradients if slot.info.name in names]
 
     def put_away(self, slots: Iterable[Slot]) -> None:
@@ -450,7 +450,7 @@ class LiveState:
     def lose(self, error: RunError, number: int) -> None:
         """The ranks failed in the middle of a step: no value is known any more."""
         self.lost = (f"step {number} failed on the ranks, and the state of model and optimizer is lost with it: "
-                     f"{error}\n  cure: call reset() or load_checkpoint(); after reset() load model and optimizer, whose "
+                     f"{error}\n  hint: call reset() or load_checkpoint(); after reset() load model and optimizer, whose "
                      "parameters are nan but for those that were read just before the step, and go on")
         for slot in self.here:
             slot.go_away()

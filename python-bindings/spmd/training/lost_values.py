@@ -70,7 +70,7 @@ class LostValues:
                 if name not in resumed and id(value.tensor) in own and not value.is_written()]
         if lost:
             raise StateLostError(f"{name_list(lost)} lost their values when a step failed on the ranks, and have got no "
-                                 "others since\n  cure: load_checkpoint(), or load_state_dict() of model and optimizer")
+                                 "others since\n  hint: load_checkpoint(), or load_state_dict() of model and optimizer")
         anew = [name for name, parameter in self.states.items()
                 if not optimizers.state_of(parameter) and not any(key.startswith("optimizer/") for key in resumed)]
         if anew:

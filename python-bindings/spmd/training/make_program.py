@@ -100,7 +100,7 @@ def _check_compiles(training: TrainingState, call: StepCall, need: Need) -> None
             f"{training.name} was compiled {training.compiles} times, which is max_compiles; what was new each time:\n"
             + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in training.programs if not p.is_like_another)
             + f"\nnow: {training.current.what_is_new(call, need)}\n"
-            "  cure: say dynamic_batch=, the most rows that a batch has; pad batches to few shapes, drop the last batch of "
+            "  hint: say dynamic_batch=, the most rows that a batch has; pad batches to few shapes, drop the last batch of "
             "an epoch, pass numbers that change as "
             "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
 
@@ -129,7 +129,7 @@ def _like(training: TrainingState, twin: Program, call: StepCall, need: Need, pa
     alike = [program for program in training.programs if program.trainer is twin.trainer]
     if len(alike) == 3:
         remark(f"{training.name} is traced again, and nothing else is new for the ranks: {training.current.what_is_new(call, need)}; each "
-               "value costs a trace\n  cure: read it outside of the step")
+               "value costs a trace\n  hint: read it outside of the step")
     if len(alike) >= _MOST_LIKE_ONE:
         training.programs.remove(next(program for program in alike if program is not training.current))
     return dataclasses.replace(twin, call=call, key=need.key, options=options, constants=constants, held=package.held, package=package,
@@ -140,7 +140,7 @@ def _check_on_cpu(package: StepPackage) -> None:
     """Raises for values on the meta device that nothing makes (initialization.py makes parameters and buffers)."""
     for name, tensor in package.weights.items():
         if tensor.is_meta and name.startswith(("optimizer/", "constant/")):
-            raise ValueError(f"{name!r} is on the meta device, and has no value to begin with\n  cure: make it on the CPU; "
+            raise ValueError(f"{name!r} is on the meta device, and has no value to begin with\n  hint: make it on the CPU; "
                              "only parameters and buffers are initialized here")
 
 
@@ -185,7 +185,7 @@ def _compile_for_sizes(training: TrainingState, call: StepCall, need: Need, capt
         world, gives_rows = training.processes.world, training.trainer_options["batch"] == "rows"
         if world > 1 and gives_rows and training.view == "global":
             raise CaptureError("each of several processes has rows of its own, and those that fill a batch up stand behind the "
-                               "rows of all\n  cure: batch=\"global\", where every process passes the whole batch; or "
+                               "rows of all\n  hint: batch=\"global\", where every process passes the whole batch; or "
                                "view=\"local\", where each rank's rows are filled up; or leave dynamic_batch out")
         rows, ranks = count_rows(call, dims), _rank_rows(training)
         size = training.dynamic.size_for(rows)
@@ -319,7 +319,7 @@ def _refuse_shapes(package: StepPackage, places: list[tuple[str, str, list[int]]
         if has_other and alike and not is_there:
             raise CaptureError(f"optimizer state {one['state']!r} has shape {one['shape']} for parameter {one['of']!r} of shape "
                                f"{shapes[one['of']]}, and the parameter's shape for {alike!r}; states of one name in a shard unit "
-                               "must all have their parameters' shapes, or all another one\n  cure: give one of the two states "
+                               "must all have their parameters' shapes, or all another one\n  hint: give one of the two states "
                                "another name, or make the two parameters different shard units") from cause
 
 
@@ -330,5 +330,5 @@ def save_tensors(tensors: dict[str, torch.Tensor], path: Path) -> None:
 def _check_frozen(model: torch.nn.Module, gradients: frozenset[int]) -> None:
     for name, parameter in model.named_parameters():
         if id(parameter) in gradients and not parameter.requires_grad:
-            raise ValueError(f"parameter {name!r} has a gradient, and is frozen\n  cure: clear it when the parameter is "
+            raise ValueError(f"parameter {name!r} has a gradient, and is frozen\n  hint: clear it when the parameter is "
                              "frozen: p.grad = None")

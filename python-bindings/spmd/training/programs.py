@@ -200,7 +200,7 @@ class Program:
                 f"is {list(given.shape)} here, and {list(shape)} on all ranks" if tuple(given.shape) != tuple(shape) else \
                 "wants a gradient" if given.requires_grad else ""
             if why:
-                raise ValueError(f"the step writes into batch input {name!r}, which {why}\n  cure: let it write into a copy, "
+                raise ValueError(f"the step writes into batch input {name!r}, which {why}\n  hint: let it write into a copy, "
                                  f"{name} = {name}.clone()")
 
     def write_batch(self, value: Callable[[Output], Any], rows: StepCall) -> None:

@@ -65,7 +65,7 @@ class Randomness:
         elif read_draws(program.home) and (has_state or steps and same == list(optimizers.parts)):
             remark(f"{self._name} draws random numbers, and starts from an optimizer that has taken steps and does not "
                    "count them: its draws (dropout masks) begin with those of step 0, as at the beginning of the training "
-                   f"that is resumed\n  cure: set {self._name}.rng to what it was, {{'seed': …, 'step': …}}, before "
+                   f"that is resumed\n  hint: set {self._name}.rng to what it was, {{'seed': …, 'step': …}}, before "
                    "the first call of a resumed training")
 
     def put(self, target: Trainer, drawn: dict[str, torch.Tensor] | None = None) -> None:

@@ -40,7 +40,7 @@ def save_checkpoint(training: TrainingState, folder: str | Path, kind: str, mode
         program, live, checkpoints = training.current_program(), training.live, training.checkpoints
         if live.is_replaced():
             raise RuntimeError(f"parameters or optimizer state were replaced since the last call of {training.name}\n"
-                               "  cure: save before that, or after the next call")
+                               "  hint: save before that, or after the next call")
         checkpoints.finish(waits=True)
         live.before_save()
         processes = training.processes

@@ -80,7 +80,7 @@ def _prepare(training: TrainingState, program: Program, call: StepCall, rows: St
     program.check_batch(rows, size)
     if size.rows is not None and training.unequal_batches:
         raise ValueError(f"the processes pass batches of different numbers of rows, {training.unequal_batches}, and with "
-                         "view='local' each rank has as many\n  cure: drop the last rows of an epoch, or pad them and mask "
+                         "view='local' each rank has as many\n  hint: drop the last rows of an epoch, or pad them and mask "
                          "the loss")
     live.before_step(program.package.gradients, need.replaced)
     if live.was_loaded:
@@ -143,6 +143,6 @@ def _check_finite(training: TrainingState, arrays: list[np.ndarray], trainer: Tr
         value = to_torch(array, info.dtype)
         if info.state == "loss" and not value.isfinite().all():
             raise NonFiniteError(f"the loss of step {training.steps - 1} of {training.name} is {value.tolist()}; "
-                                 "parameters and optimizer state are those after its update\n  cure: load a "
+                                 "parameters and optimizer state are those after its update\n  hint: load a "
                                  "checkpoint of an earlier step, and look at the batch, the learning rate and "
                                  "clipping")

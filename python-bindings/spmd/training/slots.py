@@ -189,7 +189,7 @@ class UnkeptGradient(Slot):
 
     def fetch(self) -> None:
         raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the "
-                           "ranks\n  cure: spmd.compile(keep_grads=True), which keeps each rank's part of it; or return "
+                           "ranks\n  hint: spmd.compile(keep_grads=True), which keeps each rank's part of it; or return "
                            "from the step what you want to know of it")
 
 
@@ -200,7 +200,7 @@ class ClearedGradient(Slot):
 
     def fetch(self) -> None:
         raise RuntimeError(f"this was the gradient of parameter {self.info.name!r}, which a call of the step has cleared "
-                           "since, and the ranks do not keep it\n  cure: read p.grad before that call, or return from the "
+                           "since, and the ranks do not keep it\n  hint: read p.grad before that call, or return from the "
                            "step what you want to know of it")
 
 

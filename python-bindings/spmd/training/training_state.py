@@ -98,7 +98,7 @@ class TrainingState:
         ranks = processes.world if self.ranks is None else self.ranks
         if ranks % processes.world:
             raise ValueError(f"ranks is {ranks}, and there are {processes.world} processes, which each hold as many of them"
-                             f"\n  cure: leave ranks out, which gives each process one; or a multiple of {processes.world}")
+                             f"\n  hint: leave ranks out, which gives each process one; or a multiple of {processes.world}")
         self.ranks = ranks
         self.trainer_options["launch"] = processes.launch
         self.agreement = StepAgreement(processes, self.batch_dims, self.trainer_options["batch"])

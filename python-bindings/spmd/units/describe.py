@@ -22,7 +22,7 @@ class ModelDescription:
         self.tree = module_tree(model)
         for tensor, names in parameters:
             if tensor.dtype not in DTYPES:
-                raise ValueError(f"parameter '{names[0]}' is of dtype {tensor.dtype}, which has no counterpart\n  cure: use one of "
+                raise ValueError(f"parameter '{names[0]}' is of dtype {tensor.dtype}, which has no counterpart\n  hint: use one of "
                                  + ", ".join(map(str, DTYPES)))
         self.parameters = [{"name": names[0], "aliases": names[1:], "shape": list(t.shape), "dtype": DTYPES[t.dtype],
                             "trainable": t.requires_grad} for t, names in parameters]

@@ -15,7 +15,7 @@ static void diagnose(void *context, const spmd_diagnostic *d) {
     exit(1);
   ++((heard *)context)->diagnostics;
   printf("%s %s|%s|%s:%lld|%s|%s\n", d->severity == SPMD_ERROR ? "error" : "other", d->code, d->module, d->file,
-         (long long)d->line, d->message, d->cure);
+         (long long)d->line, d->message, d->hint);
 }
 
 static void report(void *context, const char *text) {

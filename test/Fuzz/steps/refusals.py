@@ -39,7 +39,7 @@ LISTED = (
     Refusal(r"error: unknown op '\w+'\n",
             {"terms": ("loss = loss + torch.special.bessel_j1(out.detach()).mean()",)}),
     Refusal(r"error: '\w+' is not supported: ", {"layers": ("h = h @ torch.linalg.matrix_exp(self.embed.weight)",)}),
-    Refusal(r"^the step replaces (buffer|parameter) '.*' by another tensor\n  cure: write into it in place",
+    Refusal(r"^the step replaces (buffer|parameter) '.*' by another tensor\n  hint: write into it in place",
             {"setup": ("model.register_buffer('mean', torch.zeros(3, dtype=dtype))",),
              "updates": ("model.mean = out.detach().mean(0)",)}),
     Refusal(r"reads a value that differs from rank to rank .* with view=local only gradients are averaged",

@@ -120,7 +120,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _is_refusal(error: Exception) -> bool:
-    return isinstance(error, REFUSALS) or any(f"\n  {word}: " in str(error) for word in ("cure", "hint"))
+    return isinstance(error, REFUSALS) or "\n  hint: " in str(error)
 
 
 def outcome(spec: Spec, ranks: int = 2) -> Outcome:

@@ -346,7 +346,7 @@ def test_saving_a_whole_file_beside_several_processes_is_refused(folder, tmp_pat
     jobs = start_processes(folder, f"--save={tmp_path}", "--save-mode=beside")
     said = [job.communicate(timeout=60)[1] for job in jobs]
     assert all(job.returncode != 0 for job in jobs)
-    assert any("--save-mode=beside in several processes is for checkpoints with a file for each rank\n  cure: "
+    assert any("--save-mode=beside in several processes is for checkpoints with a file for each rank\n  hint: "
                "--save-kind=sharded; or --save-mode=wait" in text for text in said), said
 
 
@@ -399,7 +399,7 @@ def fnv(data: bytes) -> str:
 def test_what_does_not_fit_is_listed(folder, tmp_path) -> None:
     run(folder, "drop2.spmd", *TRAIN[:3], f"--save={tmp_path}")
     error = run(folder, "plain2.spmd", f"--resume={tmp_path}", "--steps=22", code=2)
-    assert "does not fit the step, nothing was loaded: unexpected 'rng/seed', 'rng/step'\n  cure: strict=False" in error
+    assert "does not fit the step, nothing was loaded: unexpected 'rng/seed', 'rng/step'\n  hint: strict=False" in error
     assert list(losses(run(folder, "plain2.spmd", f"--resume={tmp_path}", "--steps=22", "--strict=off"))) == [20, 21]
 
 
@@ -408,7 +408,7 @@ def test_runs_do_not_mix(folder, tmp_path) -> None:
     run(folder, "drop2.spmd", *TRAIN, f"--save={tmp_path}", "--save-every=10")
     for options, first in ((TRAIN, 0), ((f"--resume={tmp_path}/step-00000010", "--steps=12"), 10)):
         error = run(folder, "drop2.spmd", *options, f"--save={tmp_path}", code=2)
-        assert f"has a checkpoint of step 20, and this run begins at step {first}" in error and "cure: --resume=" in error
+        assert f"has a checkpoint of step 20, and this run begins at step {first}" in error and "hint: --resume=" in error
     on = (f"--resume={tmp_path}", "--steps=22", f"--save={tmp_path}")
     assert "total_steps=20' has 20 steps, and the run 22" in run(folder, "drop2.spmd", *on, code=2)
     run(folder, "drop2.spmd", *on, "--lr-schedule=step:step_size=30")

@@ -92,10 +92,10 @@ def _told(errors: list[BaseException]) -> Iterator[None]:
 def _why_unread(path: str, error: BaseException, cls: str | None) -> str:
     if cls is not None:
         return (f"{path!r} has inputs or outputs of the class {cls}, which is not registered with PyTorch's pytree here\n"
-                f"  cure: install {cls.split('.')[0]}, or export a module that takes and gives tensors, tuples and dicts")
+                f"  hint: install {cls.split('.')[0]}, or export a module that takes and gives tensors, tuples and dicts")
     detail = (str(error) or type(error).__name__).split("\n")[0][:300]
     return f"{path!r} is no exported program that PyTorch {torch.__version__} reads: {detail}\n" \
-           "  cure: write it with torch.export.save of the same or an older release"
+           "  hint: write it with torch.export.save of the same or an older release"
 
 
 def example_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -103,11 +103,11 @@ def example_of(options: argparse.Namespace) -> dict[str, Any]:
     for option in ("loss", "optimizer"):
         if getattr(options, option) is None:
             raise CaptureError(f"{options.target!r} is a model, and a step needs a loss and an optimizer: --{option} is "
-                               "missing\n  cure: python -m spmd.capture model.pt2 --loss=logits:cross_entropy "
+                               "missing\n  hint: python -m spmd.capture model.pt2 --loss=logits:cross_entropy "
                                "--optimizer=AdamW,lr=1e-3 -o NAME.step")
     model = exported_module(load_program(options.target))
     if model.examples is None:
-        raise CaptureError(f"{options.target!r} has no example inputs\n  cure: keep them in the file: save what "
+        raise CaptureError(f"{options.target!r} has no example inputs\n  hint: keep them in the file: save what "
                            "torch.export.export gave")
     values = _sized(model, options.batch_size)
     output, separator, kind = options.loss.partition(":")
@@ -128,7 +128,7 @@ def _sized(model: ExportedModule, batch_size: int | None) -> list[Any]:
     tensors = [(n, n.meta["val"]) for n in nodes if isinstance(n.meta.get("val"), torch.Tensor) and n.meta["val"].dim()]
     first = next((val.shape[0] for _, val in tensors if not isinstance(val.shape[0], int)), None)
     if first is None:
-        raise CaptureError(f"--batch-size={batch_size}: the first dim of no input is open in the file\n  cure: export with "
+        raise CaptureError(f"--batch-size={batch_size}: the first dim of no input is open in the file\n  hint: export with "
                            "dynamic_shapes={\"NAME\": {0: torch.export.Dim.AUTO}}, or leave the option out")
     sizes: dict[Any, int] = {}
     if not fits(batch_size, first, sizes):
@@ -157,16 +157,16 @@ def _make_step(model: ExportedModule, values: list[Any], output: str, kind: str)
             loss = outputs(model, batch)
             if loss.dim():
                 raise CaptureError(f"--loss={output}: this output has shape {list(loss.shape)}, and a loss has no dims\n"
-                                   f"  cure: name how it is computed: --loss={output}:cross_entropy")
+                                   f"  hint: name how it is computed: --loss={output}:cross_entropy")
             return loss
     else:
         function, target, like = _LOSSES[kind]
         if target in batch:
             raise CaptureError(f"--loss={output}:{kind} adds the batch input {target!r}, which the file has already\n"
-                               "  cure: name an output that is the loss, or export without that input")
+                               "  hint: name an output that is the loss, or export without that input")
         found = _like_output(model, output, batch)
         if not found.dim() and kind == "cross_entropy":
-            raise CaptureError(f"--loss={output}:{kind}: this output has no dims\n  cure: --loss={output}, if it is the loss")
+            raise CaptureError(f"--loss={output}:{kind}: this output has no dims\n  hint: --loss={output}, if it is the loss")
         batch = {**batch, target: like(found)}
 
         def loss_of(model, batch):

@@ -127,7 +127,7 @@ class FakeStep:
         for path, module in modules.items():
             if isinstance(module, torch.jit.ScriptModule):
                 raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
-                                   "  cure: give the module that it was made from")
+                                   "  hint: give the module that it was made from")
         with contextlib.ExitStack() as undo:
             for module in modules.values():
                 undo.callback(_restore, vars(module), dict(vars(module)))
@@ -179,13 +179,13 @@ class FakeStep:
             other = owners.setdefault(tensor.untyped_storage().data_ptr(), names[0])
             if other != names[0]:
                 raise CaptureError(f"{other!r} and {names[0]!r} share memory without being the same tensor\n"
-                                   "  cure: tie them by assigning one Parameter to both modules, or clone one of them")
+                                   "  hint: tie them by assigning one Parameter to both modules, or clone one of them")
 
     def _install_model(self) -> None:
         for kind, tensor, names in self._tensors.values():
             if tensor.dtype not in DTYPES:
                 raise CaptureError(f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r} has dtype "
-                                   f"{tensor.dtype}, which has no counterpart\n  cure: hold complex numbers as pairs "
+                                   f"{tensor.dtype}, which has no counterpart\n  hint: hold complex numbers as pairs "
                                    "of real ones")
             self.inputs.append(Input(kind, names[0], self.fake(tensor), tensor))
             self.foreign[id(tensor)] = f"{'parameter' if kind == 'param' else 'buffer'} {names[0]!r}"
@@ -258,7 +258,7 @@ class FakeStep:
             for p in group["params"]:
                 if id(p) not in names:
                     raise CaptureError(f"the optimizer updates a tensor of shape {list(p.shape)} that is no parameter "
-                                       "of the model\n  cure: register it in the model, or leave it out")
+                                       "of the model\n  hint: register it in the model, or leave it out")
         fuses = not any(id(p) in self._kept for group in optimizer.param_groups for p in group["params"])
         made_capturable = choose_implementation(optimizer, bool(self.run.scheduled), fuses)
         check_keys(optimizer)
@@ -306,7 +306,7 @@ class FakeStep:
         own = all(holder.state is not part.state for part in self.optimizers.parts)
         if own and any(isinstance(value, torch.Tensor) for state in holder.state.values() for value in state.values()):
             raise CaptureError(f"{type(holder).__qualname__} leaves its parameters to the optimizers that it holds, and keeps "
-                               "state of its own beside theirs\n  cure: keep it in the state of an optimizer that it holds, "
+                               "state of its own beside theirs\n  hint: keep it in the state of an optimizer that it holds, "
                                "or in buffers of the model")
 
     def all_numbers(self) -> dict[str, Any]:
@@ -395,7 +395,7 @@ class FakeStep:
     def _install_batch(self) -> None:
         for name, tensor in self._batch:
             if tensor.is_complex():
-                raise CaptureError(f"batch input {name!r} has dtype {tensor.dtype}, which has no counterpart\n  cure: pass "
+                raise CaptureError(f"batch input {name!r} has dtype {tensor.dtype}, which has no counterpart\n  hint: pass "
                                    "torch.view_as_real() of it, and take torch.view_as_complex() in the step")
             self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
@@ -404,19 +404,19 @@ class FakeStep:
         """What the traced step leaves in attributes of modules; `with_weights`: and what hooks of PyTorch compute for these."""
         for left in left_in_modules(self._watched(), self._modules_before, with_weights=False):
             raise CaptureError(f"the step keeps a traced value in '{left.module}.{left.attribute}', which a captured step "
-                               "would not do\n  cure: return it from the step")
+                               "would not do\n  hint: return it from the step")
         return left_in_modules(named_modules(self.model, self.whole), self._modules_before, with_weights)
 
     def settings(self) -> list[Setting]:
         """What the traced step leaves in modules that is no traced value."""
         if len(self.optimizers.param_groups) != self._groups_before:
-            raise CaptureError("the step changes how many param groups its optimizer has\n  cure: call add_param_group() between "
+            raise CaptureError("the step changes how many param groups its optimizer has\n  hint: call add_param_group() between "
                                "two calls of the step")
         for path, module, children in self._children_before:
             for name in {**children, **children_of(module)}:
                 if children_of(module).get(name) is not children.get(name):
                     raise CaptureError(f"the step replaces module {f'{path}.{name}' if path else name!r}, which a captured step would do "
-                                       "once, when it is captured\n  cure: do it between two calls of the step")
+                                       "once, when it is captured\n  hint: do it between two calls of the step")
         wanted = {id(i.fake): i.real.requires_grad for i in self.inputs if i.kind == "param"}
         return settings_of([*named_modules(self.model, self.whole), *self._watched()], self._modules_before, wanted)
 
@@ -437,11 +437,11 @@ class FakeStep:
         for tensor, sentinel, name in self._sentinels:
             if tensor.grad is not sentinel:
                 raise CaptureError(f"the step sets the gradient of {name!r} through a list of parameters made before "
-                                   "the capture\n  cure: use model.parameters() or optimizer.zero_grad() in the step")
+                                   "the capture\n  hint: use model.parameters() or optimizer.zero_grad() in the step")
         for i in self.inputs:
             if i.kind == "hyper" and i.name == "lr" and self.optimizers.param_groups[i.group]["lr"] is not i.fake:
                 raise CaptureError(f"the step changes the learning rate of parameter group {i.group}\n"
-                                   "  cure: call lr_scheduler.step() after the training step; the learning rate is "
+                                   "  hint: call lr_scheduler.step() after the training step; the learning rate is "
                                    "read from optimizer.param_groups at every call")
         for holder in self.optimizers.holders:
             self._check_without_state(holder)
@@ -457,10 +457,10 @@ class FakeStep:
             owner = self._owner(i) if i.kind == "state" and id(i.fake) in used else i.fake
             if i.state == "grad" and owner is None and i.name not in self._cleared:
                 raise CaptureError(f"the gradient of {i.name!r} outlives a step that begins without one, and does not "
-                                   "outlive one that begins with it\n  cure: clear it in every step, or in none")
+                                   "outlive one that begins with it\n  hint: clear it in every step, or in none")
             if owner is not i.fake and owner is not None:
                 raise (ReplacedGradient if i.state == "grad" else CaptureError)(f"the step replaces {i.state!r} of {i.name!r} by another tensor\n"
-                                   "  cure: update it in place")
+                                   "  hint: update it in place")
 
     def _check_begun(self, used: set[int]) -> None:
         """Raises for state that begins as something else than a constant while other state of the step exists already."""
@@ -470,7 +470,7 @@ class FakeStep:
                 continue
             if i.init is None or exists and self.first_step_differs:
                 raise CaptureError(f"optimizer state {i.state!r} of {i.name!r} begins with the first step, and other state of the "
-                                   "step's optimizers exists already\n  cure: take one step in eager PyTorch that updates all "
+                                   "step's optimizers exists already\n  hint: take one step in eager PyTorch that updates all "
                                    "parameters, before the first compiled one")
 
     def _check_new_state(self) -> None:
@@ -483,8 +483,8 @@ class FakeStep:
                     continue
                 if not i.real.requires_grad:
                     raise CaptureError(f"the step trains {i.name!r}, which was frozen when the call began, and its optimizer has no "
-                                       "state of it yet\n  cure: unfreeze it before the first call (p.requires_grad_(True))")
-                raise CaptureError(f"the step replaces {state!r} of {i.name!r} by another tensor\n  cure: update it in place, or "
+                                       "state of it yet\n  hint: unfreeze it before the first call (p.requires_grad_(True))")
+                raise CaptureError(f"the step replaces {state!r} of {i.name!r} by another tensor\n  hint: update it in place, or "
                                    "begin with other state between two calls (optimizer.state.clear())")
 
     def _owner(self, i: Input) -> torch.Tensor | None:
@@ -497,7 +497,7 @@ class FakeStep:
         tensor = parameters_of(own).get(leaf) if what == "parameter" else buffers_of(own).get(leaf)
         if not any(tensor is i.fake for i in self.inputs) and not (tensor.is_complex() and id(tensor) in self._reals):
             raise CaptureError(f"the step replaces {what} {name!r} by another tensor\n"
-                               f"  cure: write into it in place: self.{leaf}.copy_(...)")
+                               f"  hint: write into it in place: self.{leaf}.copy_(...)")
 
     def held_owner(self, real: int | None) -> str | None:
         """The held module whose tensor has the id `real`."""

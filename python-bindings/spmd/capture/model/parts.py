@@ -67,7 +67,7 @@ def find_model(step: Callable, name: str, arguments: list[Part], trained: set[in
     if len(arguments) == 1:
         return arguments[0]
     raise CaptureError(f"{name} gets no torch.nn.Module as an argument{' that its optimizer trains' * bool(trained)}, "
-                       "and reads none from self, a closure or a global\n  cure: pass the model as an argument, or keep "
+                       "and reads none from self, a closure or a global\n  hint: pass the model as an argument, or keep "
                        "it where the step's code reads it (self.model)")
 
 

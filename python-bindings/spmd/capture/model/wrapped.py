@@ -19,7 +19,7 @@ def check_not_wrapped(model: torch.nn.Module) -> None:
         if kind:
             where = f"module {path!r}" if path else "the model"
             raise CaptureError(f"{where} is wrapped by {kind}, which has cut its parameters into pieces already\n"
-                               "  cure: give the plain model, and say its shard units here: spmd.compile(policy=...) takes "
+                               "  hint: give the plain model, and say its shard units here: spmd.compile(policy=...) takes "
                                "FSDP's wrap policies, spmd.fully_shard has the arguments of PyTorch's fully_shard")
 
 

@@ -50,7 +50,7 @@ def reach_pairs(reached: ClosureObjects, model: torch.nn.Module) -> None:
     for place, tensor in found:
         if tensor.device.type == "meta":
             raise CaptureError(f"{place.path!r} is complex and on the meta device, where nobody can make its value\n"
-                               "  cure: give it one before the first step")
+                               "  hint: give it one before the first step")
         pairs = pairs_of(tensor)
         reached.tensors[id(pairs)] = place._replace(get=functools.partial(_pairs_at, place.get)), pairs
 

@@ -116,10 +116,10 @@ def register_kernel(op: Any, library: str | os.PathLike | None = None, symbol: s
     for argument in schema.arguments:
         if str(argument.type) not in _ARGUMENTS or argument.alias_info is not None and argument.alias_info.is_write:
             raise ValueError(f"argument {argument.name!r} of {name} is {'written to' if argument.alias_info else argument.type}; "
-                             "a function in a library gets tensors that it reads, and numbers\n  cure: declare what the "
+                             "a function in a library gets tensors that it reads, and numbers\n  hint: declare what the "
                              "operator computes: spmd.register_decomposition")
     if not schema.returns or any(str(r.type) != "Tensor" or r.alias_info is not None for r in schema.returns):
-        raise ValueError(f"{name} does not return new tensors; a function in a library does\n  cure: declare what the operator "
+        raise ValueError(f"{name} does not return new tensors; a function in a library does\n  hint: declare what the operator "
                          "computes: spmd.register_decomposition")
     if not dtypes or any(not isinstance(dtype, torch.dtype) or not dtype.is_floating_point for dtype in dtypes):
         raise ValueError(f"dtypes of {name} are {list(dtypes)}; expected floating types: torch.float32, …")

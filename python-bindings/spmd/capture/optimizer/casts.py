@@ -112,7 +112,7 @@ class _Region:
         for tensors, name, tensor, cast, version in swapped:
             if tensors[name] is not cast:
                 raise CaptureError(f"the step replaces {name!r} of a module that computes in another precision\n"
-                                   f"  cure: write into it in place: self.{name}.copy_(...)")
+                                   f"  hint: write into it in place: self.{name}.copy_(...)")
             tensors[name] = tensor
             if version_of(cast) != version:  # a running mean
                 with torch.no_grad():

@@ -298,7 +298,7 @@ def check_keys(optimizer: torch.optim.Optimizer) -> None:
     for key, state in optimizer.state.items():
         if not isinstance(key, torch.Tensor):
             raise CaptureError(f"{type(optimizer).__qualname__} keeps state[{key!r}], which belongs to no parameter; "
-                               "the state of a compiled optimizer is tensors in entries of state[p]\n  cure: keep it "
+                               "the state of a compiled optimizer is tensors in entries of state[p]\n  hint: keep it "
                                "in the state of each parameter, or as a buffer of the model")
 
 

@@ -26,7 +26,7 @@ from torch.amp.grad_scaler import OptState
 
 from ...torch_api.optimizers import SCALER_NUMBERS, check_inf_per_device, maybe_opt_step, optimizer_states_of, scale_of, supports_amp_scaling
 from ...torch_api.tensors import foreach_norm
-from ..errors import CURE_OF_F16_GRADIENTS, error_at, users_frames
+from ..errors import HINT_OF_F16_GRADIENTS, error_at, users_frames
 from ..observe import patches
 from ..world.scaler_state import ScalerState
 
@@ -81,7 +81,7 @@ def _step(self: GradScaler, original: Callable, optimizer: torch.optim.Optimizer
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         if any(grad.dtype == torch.float16 for grad in grads):
             raise error_at(users_frames(), "a GradScaler unscales gradients in f16",
-                           CURE_OF_F16_GRADIENTS)
+                           HINT_OF_F16_GRADIENTS)
         check_inf_per_device(self, optimizer)
         with torch.no_grad():
             for grad in grads:

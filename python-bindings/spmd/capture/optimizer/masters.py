@@ -127,7 +127,7 @@ class _Swap:
             state = self._optimizer.state.pop(master, {})
             if MASTER in state:
                 raise CaptureError(f"{type(self._optimizer).__qualname__} has a state {MASTER!r} of its own, and precision= "
-                                   f"asks for masters\n  cure: leave {MASTER!r} out of the precision")
+                                   f"asks for masters\n  hint: leave {MASTER!r} out of the precision")
             master.grad = None
             self._optimizer.state[p] = state | {MASTER: master}
         self._groups, self._pairs = [], []
@@ -169,7 +169,7 @@ def state_in(name: str, value: Any, parameter: torch.Tensor, dtype: torch.dtype)
         return value
     if name == MASTER:
         raise CaptureError(f"the optimizer has masters in {DTYPES.get(value.dtype, value.dtype)}: load_state_dict() of "
-                           "PyTorch's optimizers rounds all state to the type of the parameters\n  cure: load it with "
+                           "PyTorch's optimizers rounds all state to the type of the parameters\n  hint: load it with "
                            "spmd.checkpoint.load(FILE, model, optimizer), or with load_checkpoint() of the step")
     is_rounded = value.dtype == parameter.dtype and value.shape == parameter.shape
     return value.detach().to(dtype) if is_rounded else value

@@ -29,11 +29,11 @@ def check_supported(optimizer: torch.optim.Optimizer) -> None:
         if why:
             dense = "make embeddings with sparse=False, and " if name == "SparseAdam" else ""
             raise CaptureError(f"{kind.__module__}.{kind.__qualname__} is not supported: {why}\n"
-                               f"  cure: {dense}train with SGD, Adam, AdamW or another optimizer of docs/optimizers.md")
+                               f"  hint: {dense}train with SGD, Adam, AdamW or another optimizer of docs/optimizers.md")
     for group in optimizer.param_groups:
         if group.get("differentiable"):
             raise CaptureError("an optimizer with differentiable=True is not supported: its step is part of no "
-                               "gradient in a training step\n  cure: leave differentiable out")
+                               "gradient in a training step\n  hint: leave differentiable out")
 
 
 def choose_implementation(optimizer: torch.optim.Optimizer, one_by_one: bool = False, fuses: bool = True) -> list[dict[str, Any]]:

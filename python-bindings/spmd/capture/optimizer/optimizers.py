@@ -33,14 +33,14 @@ class Optimizers:
         for part in self.parts:
             if not is_initialized(part):
                 raise CaptureError(f"{type(part).__qualname__} is a torch.optim.Optimizer that was made without "
-                                   "Optimizer.__init__\n  cure: call super().__init__(params, defaults) in its __init__, or "
+                                   "Optimizer.__init__\n  hint: call super().__init__(params, defaults) in its __init__, or "
                                    "give it no base class")
         owners: dict[int, int] = {}
         for number, part in enumerate(self.parts):
             for p in (p for group in part.param_groups for p in group["params"]):
                 if owners.setdefault(id(p), number) != number:
                     raise CaptureError(f"two optimizers of the step have one parameter, of shape {list(p.shape)}\n"
-                                       "  cure: give each parameter to one optimizer")
+                                       "  hint: give each parameter to one optimizer")
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Optimizers:
         """Copies of the optimizers, with the attributes that a copy of an optimizer has not: those that it holds."""
@@ -114,7 +114,7 @@ class Optimizers:
         def refuse(optimizer: torch.optim.Optimizer, *unused: Any) -> None:
             if not any(optimizer is known for known in (*self.parts, *self.holders)):
                 raise CaptureError(f"the step calls step() of a {type(optimizer).__qualname__} that is no argument of it, "
-                                   "and that its code does not read from self, a closure or a global\n  cure: pass the "
+                                   "and that its code does not read from self, a closure or a global\n  hint: pass the "
                                    "optimizer as an argument")
 
         handle = register_optimizer_step_pre_hook(refuse)

@@ -76,7 +76,7 @@ def _compares(name: str) -> Callable:
     return compare
 
 
-_IN_PYTHON = "an option of the optimizer decides in Python what the step computes\n  cure: leave the option as it is"
+_IN_PYTHON = "an option of the optimizer decides in Python what the step computes\n  hint: leave the option as it is"
 
 
 class _Marker(float):
@@ -171,7 +171,7 @@ class _WithTensors(Handler):
                 given["other"], overload = tensor, packet.Tensor
             else:
                 raise CaptureError(f"{func} takes an option of the optimizer as a number that no tensor can be\n"
-                                   "  cure: leave the option as it is")
+                                   "  hint: leave the option as it is")
         required = [a.name for a in schema_of(overload).arguments if not a.kwarg_only]
         positional = [given.pop(name) for name in required if name in given]
         return overload(*positional, **given)

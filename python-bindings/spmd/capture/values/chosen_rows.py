@@ -359,7 +359,7 @@ def _check_of(loops: Sequence[_Loop], unmoved: frozenset[int]) -> Check:
         "some number of a loop whose turns have parameters of their own"
     return Check((nones[0] if is_any else torch.stack(nones).any()).long(),
                  f"no row has chosen {what}: eager leaves these without a gradient, so that an optimizer leaves them alone, and here "
-                 f"they had one of zeros\n{loops[0].place}\n  cure: go over all numbers, range(n), with a mask for what each has")
+                 f"they had one of zeros\n{loops[0].place}\n  hint: go over all numbers, range(n), with a mask for what each has")
 
 
 def _memory(value: Any) -> int | None:

@@ -93,5 +93,5 @@ class Segments:
     def _cut(self, tensor: torch.Tensor, counts: torch.Tensor) -> tuple[Rows, ...]:
         cut = _Cut(tensor, counts)
         self.checks.append(Check(cut.is_wrong.long(), f"split by counts that do not add up to the {tensor.shape[0]} rows there "
-                                                      f"are\n{where(self._stack())}\n  cure: count each row once; what the step has trained is nan now"))
+                                                      f"are\n{where(self._stack())}\n  hint: count each row once; what the step has trained is nan now"))
         return tuple(Rows.begin(_Segment(cut, number), "rows", tensor, tensor.shape[1:]) for number in range(cut.count))

@@ -69,7 +69,7 @@ class StepChecks(Handler):
         # As f32, whose mean over ranks tells of a failure on any rank.
         is_wrong = (condition.detach() == 0).any().to(torch.float32)
         self.checks.append(Check(is_wrong, f"a check of the step fails{': ' * bool(text)}{text}\n{where(stack)}\n"
-                                           "  cure: look at the batch; parameters and optimizer state are those after the "
+                                           "  hint: look at the batch; parameters and optimizer state are those after the "
                                            "update of this step"))
 
     def _tensor_of(self, cond: torch.SymBool) -> torch.Tensor:

@@ -12,7 +12,7 @@ from .held import Held
 @dataclasses.dataclass
 class Environment:
     """`held`: modules that get fakes; `reached`: all that was found; `excluded`: of tensors that no trace can go through, why and the
-    cure, by id; `read_left`: tensors that earlier calls have left and that the step reads, by id."""
+    hint, by id; `read_left`: tensors that earlier calls have left and that the step reads, by id."""
 
     held: Held
     reached: ClosureObjects

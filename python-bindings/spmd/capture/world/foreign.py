@@ -21,7 +21,7 @@ class ForeignTensors(Handler):
     """Refuses, for one trace, what a graph would get silently wrong.
 
     That are real tensors in place of the traced ones (`foreign` describes each by its id), tensors of a module that is not among
-    what was `reached`, tensors that are `excluded` (why and the cure, by id), explicit random generators, whose reseeding no graph
+    what was `reached`, tensors that are `excluded` (why and the hint, by id), explicit random generators, whose reseeding no graph
     can see, and writes to constants.
     """
 
@@ -45,8 +45,8 @@ class ForeignTensors(Handler):
                                f"{call.func} draws from an explicit torch.Generator, whose seed a graph cannot follow",
                                "draw from the default generator, or draw outside the step and pass the tensor in")
             if id(leaf) in self._excluded:
-                why, cure = self._excluded[id(leaf)]
-                raise error_at(call.stack, f"{call.func} reads {why}", cure)
+                why, hint = self._excluded[id(leaf)]
+                raise error_at(call.stack, f"{call.func} reads {why}", hint)
             self.refuse(str(call.func), id(leaf), call.stack)
         if any(map(self._is_constant, call.written)):  # it would happen now, and never again
             raise writes_constant(call.stack, str(call.func))

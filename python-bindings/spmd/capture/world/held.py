@@ -92,7 +92,7 @@ def _hooks_of(owner: Any) -> tuple[Any, ...]:
 def candidates(functions: Iterable[Callable], model: torch.nn.Module, arguments: dict[str, Any],
                known: Iterable[Any]) -> tuple[Held, ClosureObjects, dict[int, tuple[str, str]]]:
     """The modules with tensors that the functions can reach, by a name each; all that was reached; and, of modules
-    that no trace can go through, why not and the cure: by the id of each of their tensors."""
+    that no trace can go through, why not and the hint: by the id of each of their tensors."""
     reached = ClosureObjects(functions, model, arguments, known)
     inside = {id(module) for module in model.modules()}
     own = {id(t) for t in (*model.parameters(), *model.buffers())}
@@ -169,7 +169,7 @@ def no_gradients_outside(reached: ClosureObjects, known: Container[int]) -> Iter
                 tensor.grad, wrong = gradient, wrong or place
     if wrong is not None:
         raise CaptureError(f"backward() leaves a gradient in {wrong.path!r}, which is neither the model's nor a "
-                           "module's\n  cure: register it in the model, or call detach() where the step uses it")
+                           "module's\n  hint: register it in the model, or call detach() where the step uses it")
 
 
 def whole(model: torch.nn.Module, held: Held) -> torch.nn.Module:

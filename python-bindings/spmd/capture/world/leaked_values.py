@@ -115,7 +115,7 @@ def check_reads_nothing_left(held: Held) -> None:
     for place, tensor in held.tensors.values():
         if is_left(tensor):
             raise CaptureError(f"the step reads what an earlier call has left in {place.path if place else 'an object'!r}, of "
-                               "which each rank has its own with view='local'\n  cure: keep it in a buffer of the model "
+                               "which each rank has its own with view='local'\n  hint: keep it in a buffer of the model "
                                "(register_buffer, and copy_ in the step), which each rank has; or use view='global'")
 
 
@@ -215,7 +215,7 @@ def left_in_modules(modules: Iterable[tuple[str, torch.nn.Module]], before: dict
                     and (type(old) is type(value) or name not in known):
                 full = attribute_path(path, name)
                 raise CaptureError(f"the step changes {full!r} from {old} to {value}, which a captured step would not "
-                                   "do\n  cure: make it a buffer of the module (register_buffer)")
+                                   "do\n  hint: make it a buffer of the module (register_buffer)")
             new = of_torch and (name not in known or name in _attributes.get(module, ()) or with_weights and _is_weight(old))
             if _is_new(value, old) and (of_users or new or name not in names_in_class(type(module))):
                 left.append(LeakedValue(path, name, value))

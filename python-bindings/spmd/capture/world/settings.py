@@ -86,5 +86,5 @@ def check_unread(settings: Iterable[Setting], what_changes: Callable[[], tuple[s
                 attributes[name] = value
     if found is not None:
         raise CaptureError(f"the step reads {found[0]!r} and leaves {found[1]!r} there, which the later steps of an artifact would not "
-                           "see\n  cure: capture a step that finds it so already (take one eager step first), or make it a buffer of "
+                           "see\n  hint: capture a step that finds it so already (take one eager step first), or make it a buffer of "
                            "the module (register_buffer)")

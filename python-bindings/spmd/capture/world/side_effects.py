@@ -38,7 +38,7 @@ def _is_watched(value: Any) -> bool:
     return has_users_class(value) or isinstance(value, (types.SimpleNamespace, argparse.Namespace))
 
 
-_CURES = {
+_HINTS = {
     Aspect.VALUE: "count outside of the step, or keep it in a buffer of the model",
     Aspect.STATE: "take it, or draw, outside of the step, and pass tensors in",
     Aspect.SIZE: "return it from the step, and keep what the call gives back",
@@ -139,7 +139,7 @@ class SideEffects:
                     and not may_stay(what, self._before, state):
                 raise error_at(self._line_of(what.path),
                                f"the step changes {what}, which a captured step would do once, when it is captured",
-                               _CURES[what.aspect])
+                               _HINTS[what.aspect])
         for name in differences(self._generators, generator_states()):
             if name in self.seeds:
                 continue
@@ -232,16 +232,16 @@ def _codes(function: Callable) -> list[types.CodeType]:
 @contextlib.contextmanager
 def warn_of_output_and_clocks() -> Iterator[None]:
     """While entered, print(), logging and reading a clock in the user's code warn that a captured step does so once."""
-    def warn(frame: Frame, what: str, cure: str) -> None:
-        warnings.warn(f"the step {what}; a captured step does so once, when it is captured\n{where([frame])}\n  cure: "
-                      f"{cure}",
+    def warn(frame: Frame, what: str, hint: str) -> None:
+        warnings.warn(f"the step {what}; a captured step does so once, when it is captured\n{where([frame])}\n  hint: "
+                      f"{hint}",
                       stacklevel=3)
 
-    def warning(original: Callable, what: str, cure: str) -> Callable:
+    def warning(original: Callable, what: str, hint: str) -> Callable:
         def call(*args: Any, **kwargs: Any) -> Any:
             frame = sys._getframe(1)
             if is_users_file(frame.f_code.co_filename):
-                warn(Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), what, cure)
+                warn(Frame(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name), what, hint)
             return original(*args, **kwargs)
         return call
 

@@ -49,7 +49,7 @@ def count_rows(call: StepCall, batch_dims: dict[str, int | None]) -> int:
             rows[name] = tensor.shape[dim]
     if len(set(rows.values())) != 1:
         said = ", ".join(f"{name!r} has {count}" for name, count in rows.items()) or "no input has any"
-        raise CaptureError(f"dynamic_batch is for batches of which all inputs have the same number of rows; {said}\n  cure: "
+        raise CaptureError(f"dynamic_batch is for batches of which all inputs have the same number of rows; {said}\n  hint: "
                            "say with batch_dims which dim of an input counts samples, None for one that has none")
     return next(iter(rows.values()))
 
@@ -92,12 +92,12 @@ def for_sizes(largest: StepPackage, other: StepPackage, rows: int, other_rows: i
     """
     if largest.first_step is not None:
         raise CaptureError("the first call of this optimizer is another program than the later ones, and has one batch size"
-                           "\n  cure: run one eager step before the first compiled one, or leave dynamic_batch out")
+                           "\n  hint: run one eager step before the first compiled one, or leave dynamic_batch out")
     if largest.read_left:
         raise CaptureError("the step reads what an earlier call has left in an attribute, which may have that call's rows"
-                           "\n  cure: leave dynamic_batch out, or keep the value in a buffer of the model")
+                           "\n  hint: leave dynamic_batch out, or keep the value in a buffer of the model")
     if why := _of_this_batch(largest) or _of_this_batch(other):
-        raise CaptureError(f"the step {why}, which is looked at for batches of one size\n  cure: leave dynamic_batch out")
+        raise CaptureError(f"the step {why}, which is looked at for batches of one size\n  hint: leave dynamic_batch out")
     name = "rows"
     while any(entry.get("name") == name for entry in largest.step["inputs"]):
         name += "_"
@@ -110,7 +110,7 @@ def for_sizes(largest: StepPackage, other: StepPackage, rows: int, other_rows: i
         outputs = [leaf for leaf in pytree.tree_leaves(left.value) if isinstance(leaf, Output)]
         if any(dims[output.index] is not None for output in outputs):
             raise CaptureError(f"the step leaves rows of the batch in {left.path!r}, where the next call may find another "
-                               "number of them\n  cure: leave dynamic_batch out, or return them from the step")
+                               "number of them\n  hint: leave dynamic_batch out, or return them from the step")
     return package
 
 
@@ -149,7 +149,7 @@ class OtherStep(CaptureError):
 
     def __init__(self, rows: int, why: str):
         super().__init__(f"with {rows} row{'s' * (rows != 1)} the step is another one than with more or fewer: {why}\n"
-                         "  cure: leave dynamic_batch out, which compiles each size for itself; or drop batches of this size")
+                         "  hint: leave dynamic_batch out, which compiles each size for itself; or drop batches of this size")
 
 
 class SizedStep:
@@ -267,13 +267,13 @@ def capture_sizes(capture: Callable[[StepCall], StepPackage], call: StepCall, si
     """
     rows, other_rows = count_rows(call, batch_dims), other_size(size)
     if not 0 < rows <= size:
-        raise CaptureError(f"the batch has {rows} rows, and dynamic_batch is {size}\n  cure: capture the step with 1 to {size} "
+        raise CaptureError(f"the batch has {rows} rows, and dynamic_batch is {size}\n  hint: capture the step with 1 to {size} "
                            "rows")
     captured = {count: capture(with_rows(call, count, batch_dims).traced_each()) for count in dict.fromkeys((size, other_rows, rows))}
     package = for_sizes(captured[size], captured[other_rows], size, other_rows)
     sized = SizedStep(captured[size], captured[other_rows], size, other_rows)
     if why := sized.why_not(captured[size], size):
-        raise CaptureError(f"the step is another one with {size} rows than with {other_rows}: {why}\n  cure: leave dynamic_batch "
+        raise CaptureError(f"the step is another one with {size} rows than with {other_rows}: {why}\n  hint: leave dynamic_batch "
                            "out, which compiles each size for itself")
     if why := sized.why_not(captured[rows], rows):
         raise OtherStep(rows, why)

@@ -56,12 +56,12 @@ def record_reference(package: StepPackage, call: StepCall, batches: Sequence[Any
     ranks = options.ranks
     loss_at = next((n for n, o in enumerate(package.step["outputs"]) if o["kind"] == "loss"), None)
     if loss_at is None or loss_at >= sum(isinstance(leaf, Output) for leaf in pytree.tree_leaves(package.result)):
-        raise CaptureError("a reference needs the loss\n  cure: return the loss from the step")
+        raise CaptureError("a reference needs the loss\n  hint: return the loss from the step")
     among = [argument["int"] for node in package.step["nodes"] if node["op"].startswith("spmd.c10d_")
              for name, argument in node["args"] if name == "ranks"]
     if among and max(among) != (ranks or 1):
         raise CaptureError(f"the step calls collectives among {max(among)} ranks, and the reference is for {ranks or 1}\n"
-                           f"  cure: reference_ranks={max(among)}")
+                           f"  hint: reference_ranks={max(among)}")
     view = whole(call.model, package.held)
     several = (ranks or 1) > 1
 
@@ -140,7 +140,7 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], options
             results = replicas.step(run_rank)
             if name := replicas.find_drift():
                 raise CaptureError(f"the reference of several ranks has another {name!r} on each after a step: eager "
-                                   "averages what `backward()` leaves in `p.grad`, and nothing else\n  cure: take "
+                                   "averages what `backward()` leaves in `p.grad`, and nothing else\n  hint: take "
                                    "gradients from `backward()` rather than `torch.autograd.grad`, or capture without "
                                    "reference_ranks")
         of_ranks = [_leaf(package.result, returned, loss_at) for returned in results]

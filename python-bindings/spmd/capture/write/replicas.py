@@ -57,7 +57,7 @@ def untouched(view: torch.nn.Module) -> Iterator[None]:
 
 def _not_a_copy(name: str, does: str) -> CaptureError:
     return CaptureError(f"the reference of several ranks trains a copy of the model for each, and a copy {does} "
-                        f"{name!r} of the original\n  cure: keep no lambda and no bound method in a module that calls "
+                        f"{name!r} of the original\n  hint: keep no lambda and no bound method in a module that calls "
                         "another, and no trained or moving module outside of the model; or capture without "
                         "reference_ranks")
 

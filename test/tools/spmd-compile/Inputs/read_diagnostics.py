@@ -8,7 +8,7 @@ def show(entry: dict, indent: str) -> None:
     print(f"{indent}{entry['severity']}: {code}{entry['message']}")
     if entry["location"]:
         print(f"{indent}location:", *(f"{f['file']}:{f['line']}:{f['column']}" for f in entry["location"]))
-    for key in ("module", "cure", "rendered"):
+    for key in ("module", "hint", "rendered"):
         if key in entry:
             print(f"{indent}{key}: {entry[key].rstrip()}")
     for note in entry["notes"]:

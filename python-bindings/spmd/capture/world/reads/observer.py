@@ -47,7 +47,7 @@ class Observer:
         """While entered, the code of this thread is observed."""
         if not is_supported():
             version = ".".join(map(str, sys.version_info[:3]))
-            raise CaptureError(f"Python {version} is not supported: the capture cannot observe what a step reads\n  cure: use CPython 3.11, "
+            raise CaptureError(f"Python {version} is not supported: the capture cannot observe what a step reads\n  hint: use CPython 3.11, "
                                "3.12 or 3.13")
         try:
             with events(self):
