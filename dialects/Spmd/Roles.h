@@ -26,6 +26,10 @@ constexpr llvm::StringLiteral kWholeGradientAttr = "spmd.whole_gradient";
 constexpr llvm::StringLiteral kTensorCutAttr = "spmd.tensor_cut";
 constexpr llvm::StringLiteral kSegmentAttr = "spmd.segment";
 constexpr llvm::StringLiteral kPhasesAttr = "spmd.phases";
+/// On an op of forward: backward is to compute its results again (spmd-recompute-values).
+constexpr llvm::StringLiteral kRecomputeAttr = "spmd.recompute";
+/// On an op of backward: it is a copy of an op of forward, and runs as late as its readers allow.
+constexpr llvm::StringLiteral kRecomputedAttr = "spmd.recomputed";
 
 /// True for the attributes an argument may have as `spmd.arg`.
 bool isArgRole(mlir::Attribute attr);

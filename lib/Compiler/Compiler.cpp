@@ -3,6 +3,7 @@
 #include "spmd/Compiler/Compiler.h"
 #include "FittingOptions.h"
 #include "KeptUnits.h"
+#include "RecomputedValues.h"
 #include "Report.h"
 #include "dialects/Spmd/Iterations.h"
 #include "spmd/Conversion/KernelToPlan/RepeatIterations.h"
@@ -107,6 +108,8 @@ private:
   OwningOpRef<ModuleOp> module;
   /// With a memory budget: the module after phase `import`, to plan it with other options.
   OwningOpRef<ModuleOp> imported;
+  /// With a memory budget that no recomputation meets: the plan that recomputes all it can.
+  std::optional<RecomputedPlan> fullyRecomputed;
   /// While it is not yet known whether few iterations stand for all: what would be said.
   std::vector<DiagnosticRecord> *said = nullptr;
 };
@@ -150,6 +153,8 @@ LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
     return failure();
   if (phase == Phase::units && failed(chooseKeptUnits(*module, options.pipeline, options.memoryBudget)))
     return failure();
+  if (phase == Phase::decompose && options.memoryBudget && options.to >= Phase::plan)
+    fullyRecomputed = chooseRecomputedValues(*module, options.pipeline, *options.memoryBudget);
   return dump(phase);
 }
 
@@ -236,6 +241,11 @@ LogicalResult Compiler::checkBudget(const runtime::PlanReport &report, int64_t b
   auto record = DiagnosticRecord::error(formatExcess(report, budget));
   record.code = "memory-budget";
   FittingOptions other = imported ? findFittingOptions(*imported, options.pipeline, budget) : FittingOptions();
+  if (fullyRecomputed)
+    other.rows.insert(other.rows.begin(),
+                      {"all " + std::to_string(fullyRecomputed->values) + " saved values recomputed",
+                       runtime::formatCount(fullyRecomputed->bytes),
+                       runtime::formatCount(fullyRecomputed->bytes - budget) + " too many"});
   if (!other.rows.empty())
     record.message += "planned again with\n" + runtime::formatTable(other.rows);
   record.message = StringRef(record.message).rtrim().str();

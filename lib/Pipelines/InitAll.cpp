@@ -28,6 +28,7 @@
 #include "spmd/Transforms/Movement/Passes.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/Recompute/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 
 void spmd::registerAllDialects(mlir::DialectRegistry &registry) {
@@ -67,6 +68,7 @@ void spmd::registerAllPasses() {
   spmd::registerPipelines();
   spmd::kernel::registerKernelsPasses();
   spmd::registerMovementPasses();
+  spmd::registerRecomputePasses();
   spmd::registerOptimizerPasses();
   spmd::registerUnitsPasses();
   spmd::registerPartitionPasses();

@@ -16,6 +16,7 @@
 #include "spmd/Transforms/Movement/Passes.h"
 #include "spmd/Transforms/Optimizer/Passes.h"
 #include "spmd/Transforms/Partition/Passes.h"
+#include "spmd/Transforms/Recompute/Passes.h"
 #include "spmd/Transforms/Units/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -95,6 +96,12 @@ std::unique_ptr<Pass> partition(const PipelineOptions &options) {
   if (StringRef factor = options.gradientDivideFactor; !factor.empty())
     (void)factor.getAsDouble(pass.gradientDivideFactor); // findBadOption has read it
   return createPartition(std::move(pass));
+}
+
+std::unique_ptr<Pass> chooseRecomputed(const PipelineOptions &options) {
+  ChooseRecomputedOptions pass;
+  pass.count = options.recompute;
+  return createChooseRecomputed(pass);
 }
 
 std::unique_ptr<Pass> startCollectives(const PipelineOptions &options) {
@@ -193,6 +200,10 @@ const PassEntry kPipeline[] = {
     {Phase::decompose, Kind::verifier, verifyStep<Phase::decompose>, "no list op is left"},
     {Phase::decompose, Kind::verifier, make<createVerifyPartition>, "arithmetic on chunks is still what ranks may do"},
 
+    {Phase::collectives, Kind::optimization, chooseRecomputed,
+     "saved values that are cheap to compute again need no memory between forward and backward"},
+    {Phase::collectives, Kind::optimization, make<createRecomputeValues>,
+     "copies read gathered parameters, so collectives start once the copies are there"},
     {Phase::collectives, Kind::optimization, make<createBucketCollectives>,
      "scalar all-reduces that are ready together travel in one message"},
     {Phase::collectives, Kind::required, startCollectives,
@@ -298,6 +309,8 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
   if (options.epilogues != "auto")
     if (std::string bad = findBadEpilogue(options.epilogues); !bad.empty())
       return "epilogues=" + options.epilogues + ": " + bad + ", or auto";
+  if (options.recompute < 0)
+    return "recompute=" + std::to_string(options.recompute) + ": expected at least 0";
   if (options.prefetch < 0 || options.prefetch > 1)
     return "prefetch=" + std::to_string(options.prefetch) + ": expected 0, 1";
   if (std::string bad = findBadRowAlignment(options.rowAlignment); !bad.empty())

@@ -101,7 +101,8 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
         texts.dumpFolder);
   visit(OptionInfo{"memory-budget",
                    "Largest arena of a rank: bytes, or with kB, MB, GB (powers of 1,000), "
-                   "KiB, MiB, GiB; exceeding it is an error",
+                   "KiB, MiB, GiB. Backward recomputes as few saved values as bring the plan under it; a plan that "
+                   "still exceeds it is an error",
                    "size"},
         texts.budget);
   visit(OptionInfo{"timing", "Print the time of each phase and pass"}, texts.timing);

@@ -50,6 +50,8 @@ struct PipelineOptions {
   std::string precision;
   /// Units that are gathered ahead of their use.
   int64_t prefetch = 1;
+  /// Saved values, cheapest first, that backward computes again (spmd-choose-recomputed).
+  int64_t recompute = 0;
   bool fuse = true;
   /// What GEMMs take over (spmd-fuse-gemm-epilogues); auto: with `fuse`, what the target's library has.
   std::string epilogues = "auto";
@@ -119,6 +121,9 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         "master is chosen when a step is captured (docs/precision.md), and another one is an error",
         options.precision);
   visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
+  visit("recompute",
+        "Saved values, cheapest first, that backward computes again (default 0); --memory-budget chooses the number",
+        options.recompute);
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
   visit("epilogues",
         "What GEMMs do besides: auto (default: what the target's library has), none, or some of bias, "

@@ -94,7 +94,7 @@ Fingerprints::Fingerprints(func::FuncOp step) {
 Fingerprints::Words Fingerprints::describe(Operation *op, StringRef name, ArrayRef<StringRef> without) {
   Words words{hash(name)};
   for (NamedAttribute attr : op->getAttrs())
-    if (attr.getName() != kSegmentAttr && !llvm::is_contained(without, attr.getName().getValue()))
+    if (attr.getName() != kSegmentAttr && attr.getName() != kRecomputedAttr && !llvm::is_contained(without, attr.getName().getValue()))
       words.append({hash(attr.getName().getValue()), hash(attr.getValue())});
   return words;
 }

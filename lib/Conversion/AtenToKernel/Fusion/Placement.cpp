@@ -91,7 +91,9 @@ void Placement::placeLate(const Graph &graph) {
     auto first = firstAnchors.find(node->segment);
     bool isEarly = first != firstAnchors.end() && ordinal < first->second;
     int64_t firstUse = firstUses[node->id];
-    if (node->isLight() && isEarly && firstUse != kNoUse) {
+    if (node->isLight() && node->isLate && firstUse != kNoUse) {
+      ordinal = std::max(ordinal, firstUse);
+    } else if (node->isLight() && isEarly && firstUse != kNoUse) {
       if (isSmallerBefore(node.get(), isArgument)) {
         ordinal = std::max(ordinal, firstUse);
       } else if (first->second > 0 && isSmallerBefore(node.get(), [&](Node *read) { return isFree[read->id]; })) {

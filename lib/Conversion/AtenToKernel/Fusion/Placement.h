@@ -5,7 +5,7 @@
 // number of the last anchor it depends on, its *ordinal*, and runs right after that anchor: what depends on a
 // gradient is computed, and its inputs freed, as early as possible. Nodes of backward and of the optimizer that need
 // nothing of their own phase would all run at the end of the phase before, and keep their results until they are
-// needed; where that holds more bytes than their inputs, they run as *late* as possible instead.
+// needed; where that holds more bytes than their inputs, they run as *late* as possible instead. So does what backward computes again.
 //
 //===----------------------------------------------------------------------===//
 

@@ -85,6 +85,8 @@ struct Node {
 
   /// Number of the anchor after which the node runs at the earliest (see Placement.h).
   int64_t earliestOrdinal = -1;
+  /// Whether the node runs as late as its readers allow: it computes again what forward has computed.
+  bool isLate = false;
 
   /// Pointwise, SegmentReduce.
   ScalarBody body;

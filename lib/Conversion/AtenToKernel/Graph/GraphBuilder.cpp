@@ -21,11 +21,13 @@ void GraphBuilder::setOrigin(Operation *op) {
   loc = op->getLoc();
   opName = op->getName().stripDialect();
   segment = getSegment(op).value_or(-1);
+  isLate = op->hasAttr(kRecomputedAttr);
 }
 
 Node *GraphBuilder::create(NodeKind kind, ArrayRef<Ref> inputs) {
   Node *node = graph.create(kind, *loc, segment);
   node->opName = opName;
+  node->isLate = isLate;
   node->inputs.assign(inputs.begin(), inputs.end());
   return node;
 }

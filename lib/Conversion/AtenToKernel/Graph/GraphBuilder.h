@@ -116,6 +116,7 @@ private:
   std::optional<mlir::Location> loc;
   llvm::StringRef opName;
   int64_t segment = -1;
+  bool isLate = false;
 };
 
 } // namespace spmd::fusion
