@@ -12,7 +12,7 @@ using namespace mlir;
 namespace spmd::recompute {
 
 /// A value of at most so many bytes is kept: row statistics of a short batch, scalars.
-constexpr int64_t kSmallBytes = 4096;
+constexpr int64_t kSmallBytes = 128;
 /// A value of at most this part of the largest operand of its op is a statistic of it, and is kept.
 constexpr int64_t kStatisticPart = 16;
 
