@@ -78,7 +78,8 @@ def RecomputeValues : Pass<"spmd-recompute-values", "::mlir::ModuleOp"> {
       %g = aten.mm %x, %w {spmd.segment = 0} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
       %h = aten.silu %g {spmd.segment = 0} : (tensor<64x64xf32>) -> tensor<64x64xf32>
       %y = aten.mm %h, %w {spmd.segment = 0} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
-      %h_again = aten.silu %g {spmd.recomputed, spmd.segment = 1} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+      %g_again = aten.mm %x, %w {spmd.recomputed, spmd.segment = 1} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+      %h_again = aten.silu %g_again {spmd.recomputed, spmd.segment = 1} : (tensor<64x64xf32>) -> tensor<64x64xf32>
       %dw = aten.mm %h_again, %y {spmd.segment = 1} : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
       return %dw : tensor<64x64xf32>
     }
