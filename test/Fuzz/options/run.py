@@ -105,6 +105,7 @@ def make(seed: int) -> Case:
             plan["rules"].append({"class": kind})
         if rng.random() < 0.2:
             plan["ignored_parameters"] = [parameter]
+    some("recompute", 0.4, "1", "3", "8", "1000")
     return Case(step, tuple(f"--{name}={value}" for name, value in words.items()), plan, "view" in words)
 
 
