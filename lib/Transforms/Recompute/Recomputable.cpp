@@ -9,15 +9,19 @@ using namespace mlir;
 
 namespace spmd {
 
-/// Of the reference machine (an H100 with library kernels): FLOP/s of a product of 16 bits, and bytes/s of memory.
-constexpr double kFlops = 989e12 * 0.72, kBandwidth = 3.35e12 * 0.9;
+/// Of the reference machine (lib/Cost/machines/reference-h100.json): FLOP/s of a product of 16 bits with large and narrow
+/// results, and bytes/s of memory.
+constexpr double kFlops = 989e12 * 0.72, kNarrowFlops = 989e12 * 0.62, kBandwidth = 3.35e12 * 0.9;
 
 std::vector<Recomputable> findRecomputable(func::FuncOp step) {
   recompute::SavedValues values(step);
   std::vector<recompute::Candidate> candidates = values.findCandidates();
   // Price per byte, and the place in the program.
   std::vector<std::pair<double, size_t>> order;
-  auto getSeconds = [&](size_t i) { return candidates[i].flops / kFlops + candidates[i].written / kBandwidth; };
+  auto getSeconds = [&](size_t i) { 
+    const recompute::Candidate &one = candidates[i];
+    return one.flops / kFlops + one.narrowFlops / kNarrowFlops + one.written / kBandwidth;
+  };
   for (size_t i = 0; i < candidates.size(); ++i)
     order.push_back({getSeconds(i) / static_cast<double>(candidates[i].bytes), i});
   llvm::sort(order);

@@ -55,6 +55,12 @@ static bool isHeavy(Operation *op) {
   return aten && aten.isHeavy();
 }
 
+/// Whether a product gives fewer than 2,048 rows or columns, of which library kernels reach a smaller part of the peak.
+static bool isNarrow(Operation *op) {
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  return type && type.getRank() >= 2 && llvm::any_of(type.getShape().take_back(2), [](int64_t n) { return n < 2048; });
+}
+
 SavedValues::SavedValues(func::FuncOp step) : step(step) {
   auto module = step->getParentOfType<ModuleOp>();
   if (auto names = module->getAttrOfType<ArrayAttr>(kPhasesAttr))
@@ -230,7 +236,7 @@ std::optional<Candidate> SavedValues::makeCandidate(OpResult value) const {
     return std::nullopt;
   std::optional<int64_t> segment = getSegment(readers->second.front());
   int64_t bytes = getNumBytes(value);
-  Candidate candidate{value, bytes, 0, static_cast<double>(bytes)};
+  Candidate candidate{value, bytes, 0, 0, static_cast<double>(bytes)};
   SmallVector<Operation *> open{value.getOwner()};
   llvm::DenseSet<Operation *> seen;
   while (!open.empty()) {
@@ -241,7 +247,7 @@ std::optional<Candidate> SavedValues::makeCandidate(OpResult value) const {
     if (!aten || !isPure(op) || op->getNumRegions())
       return std::nullopt;
     if (aten.isHeavy()) {
-      candidate.flops += aten.getFlops();
+      (isNarrow(op) ? candidate.narrowFlops : candidate.flops) += aten.getFlops();
       for (Value result : op->getResults())
         candidate.written += getNumBytes(result);
     }

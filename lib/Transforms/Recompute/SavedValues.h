@@ -39,8 +39,9 @@ int64_t getNumBytes(mlir::Value value);
 struct Candidate {
   mlir::OpResult value;
   int64_t bytes;
-  /// Of its chain: FLOPs of heavy ops, and bytes that its kernels write.
+  /// Of its chain: FLOPs of heavy ops whose results are large or narrow matrices, and bytes that its kernels write.
   double flops;
+  double narrowFlops;
   double written;
 };
 
