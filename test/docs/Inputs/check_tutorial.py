@@ -39,7 +39,7 @@ def main(page: Path, folder: Path) -> int:
     count, problems = 0, []
     # The tutorial's `python` and `torchrun` are those of the interpreter that runs this.
     environment = {**os.environ, "SPMD": str(page.resolve().parent.parent),
-                   "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+                   "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "PYTHONUNBUFFERED": "1"}
     for block in BLOCK.finditer(text):
         kind, body = block.groups()
         if kind == "python":
