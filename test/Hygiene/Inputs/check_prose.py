@@ -11,7 +11,7 @@ HABITS = [(r"(?:^|[.:!?] |\| |^\s*[-*] )(Of which|Of \w+|Whose|What|That)\b", "n
           (r"\b((?:is|are|was|were) (?:told|asked))\b", "a program is not told or asked; write 'receives', 'reads', 'detects'"),
           (r"\b(nobody|whoever|whomever|no one)\b", "name the code or the person"),
           (r"\b(the same of (?:those|these|it))\b", "name the thing again"),
-          (r"\b(is none without|has not [\w.]*[.;,]|so many (?:as|for))", "write a positive sentence"),
+          (r"\b(is none without|has not[.;,]|so many (?:as|for))", "write a positive sentence"),
           (r"\b(that (?:is|are) no \w+ any more)\b", "write 'is no longer'")]
 
 
