@@ -19,6 +19,7 @@ from ..precision import Precision
 from ..torch_versions import why_not
 from .call import CallOptions, CaptureOptions, StepCall
 from .errors import CaptureError, error_at
+from .model.activation_checkpoint import tell_of_regions
 from .model.wrapped import check_not_wrapped
 from .observe.quick import quickly
 from .optimizer.gradients import fetch_gradients
@@ -30,6 +31,7 @@ from .world.settings import check_unread
 from .write.batch_sizes import capture_sizes, sizes_of
 from .write.build import build_package
 from .write.first_constants import join_constants
+from .write.graph import Trace
 from .write.package import StepPackage
 from .write.reference import ReferenceOptions, record_reference
 
@@ -141,20 +143,21 @@ def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> 
     Scheduled(options.scheduled).check(call.optimizers)
     fetch_gradients(options.gradients, call.model, call.optimizers)
 
-    def captured(salt: int) -> StepPackage:
+    def captured(salt: int) -> tuple[StepPackage, Trace]:
         with quickly():
             return _capture(call, options, Scheduled(options.scheduled, salt))
 
-    package = captured(0)
+    package, traced = captured(0)
+    tell_of_regions(traced.checkpoints, call.no_recomputation)
     if options.scheduled:
-        again = captured(1)
+        again, _ = captured(1)
         if package.step != again.step or package.first_step and package.first_step.step != again.first_step.step:
             raise CaptureError(f"the step computes with {' or '.join(options.scheduled)} in Python, so that it cannot be "
                                "an input\n  hint: leave the option as it is")
     return package
 
 
-def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> StepPackage:
+def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> tuple[StepPackage, Trace]:
     name = options.name or getattr(call.train_step, "__name__", "step")
     traced = trace(call, options.keep_grads, scheduled, options.gradients)
     first = trace_first_step(call, traced) if traced.first_step_differs else None
@@ -163,7 +166,7 @@ def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> S
     package = build_package(call, traced, name, options.batch_dims, options.zero_gradient)
     if first is not None:
         package.first_step = build_package(call, first, name, options.batch_dims, options.zero_gradient)
-    return package
+    return package, traced
 
 
 def _one_size(dynamic_batch: Any) -> int:

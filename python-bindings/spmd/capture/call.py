@@ -68,6 +68,7 @@ class StepCall:
         (args, kwargs), self.takings = find_takings((args, kwargs), left)
         self.train_step, self.args, self.kwargs, self.options = train_step, args, kwargs, options
         self.may_repeat = True  # iterations of a loop may be in the graph once
+        self.no_recomputation: Exception | None = None  # why activations of checkpoint regions are kept
         self.signature = _signature_of(train_step)
         try:
             bound = self.signature.bind(*args, **kwargs)
@@ -156,6 +157,15 @@ class StepCall:
         call = copy.copy(self)
         call.may_repeat = False
         return call
+
+    @property
+    def recomputes(self) -> bool:
+        """Whether checkpoint regions are recomputed in backward()."""
+        return self.no_recomputation is None
+
+    def keep_activations(self, error: Exception) -> None:
+        """From here on, checkpoint regions are not recomputed, because a trace with recomputation has failed with `error`."""
+        self.no_recomputation = error
 
     @property
     def others(self) -> dict[str, Any]:

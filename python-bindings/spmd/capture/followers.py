@@ -40,7 +40,8 @@ _SMALL = 64  # elements of a buffer that a call reads before it begins
 
 @dataclasses.dataclass(frozen=True)
 class Followers:
-    """Those of one trace. `operators` and `functions` are the modes with the other handlers."""
+    """Those of one trace. `operators` and `functions` are the modes with the other handlers; `numbers` is a mode for functions that
+    backward() runs, where `functions` is not active."""
 
     foreign: ForeignTensors
     known: KnownValues
@@ -52,6 +53,7 @@ class Followers:
     values: ReadValues
     operators: DispatchMode
     functions: FunctionMode
+    numbers: FunctionMode
     assigned: DataAssignments
     chosen: ChosenRows
     segments: Segments
@@ -73,6 +75,7 @@ def follow(call: StepCall, environment: Environment, run: Run, fakes: FakeStep) 
         recorder.stamp(operator)  # what the operator's backward computes belongs to the line of the call
         iterations.note_operator(False)
 
+    numbers = PythonNumbers(iterations.is_computed)
     checks = StepChecks(lambda: iterations.note_operator(False), lambda: user_stack()[0])
     fakes.refusals.where = lambda: user_stack()[0]
     fakes.refusals.tell = lambda expression: guards.tell(expression, user_stack()[0])
@@ -82,7 +85,7 @@ def follow(call: StepCall, environment: Environment, run: Run, fakes: FakeStep) 
         DispatchMode([draws, *run.scheduled.handlers(), OnTheCpu(), SameShape(), last, iterations, forms, fakes.refusals,
                       MixedProducts(), BitViews(), foreign, KernelArguments(), values, checks, FrequencyScaling(),
                       Replacements(rules(known.knows, ComplexNumbers(fakes.real_of)), note_replaced), recorder]),
-        FunctionMode([PythonNumbers(iterations.is_computed), iterations]),
+        FunctionMode([numbers, iterations]), FunctionMode([numbers]),
         DataAssignments(fakes.inputs, known), ChosenRows(known),
         Segments(lambda size: guards.tell(size, ()), lambda: user_stack()[0]), checks)
 

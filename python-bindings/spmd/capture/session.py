@@ -17,7 +17,7 @@ from .call import StepCall
 from .errors import CaptureError, Frame, error_at, explain
 from .followers import Followers, follow
 from .loops.placeholders import CannotRepeat
-from .model.activation_checkpoint import inline_checkpoints
+from .model.activation_checkpoint import Checkpoints
 from .model.fakes import FakeStep
 from .model.module_casts import followed_module_casts
 from .model.run import Run
@@ -74,13 +74,23 @@ class TraceSession:
         self.fakes = FakeStep(call.model, call.optimizers, list(zip(call.batch_names, call.batch, strict=True)), environment, run, call.precision)
         self.results: Results | None = None
         self.followers: Followers | None = None  # while the step is traced
+        self.checkpoints: Checkpoints | None = None
         self.effects: SideEffects | None = None
         self.observer = Observer(Records(_is_ours))
         self.writes: list[Write] = []
 
     def trace(self) -> tuple[Trace, list[str]]:
-        """The trace, and the parameters whose gradients outlive the step. Loops are traced iteration by iteration if nothing else
-        works."""
+        """The trace, and the parameters whose gradients outlive the step. Loops are traced iteration by iteration, and activations of
+        checkpoint regions are kept, if nothing else works."""
+        try:
+            return self._trace_loops()
+        except Exception as error:
+            if self.findings or not self.call.recomputes or self.checkpoints is None or not self.checkpoints.met:
+                raise
+            self.call.keep_activations(error)
+        return TraceSession(self.call, self.environment, self.run, self.findings).trace()
+
+    def _trace_loops(self) -> tuple[Trace, list[str]]:
         try:
             return self._trace()
         except CannotRepeat:
@@ -101,7 +111,7 @@ class TraceSession:
         traced.held.watched = {path: found for path, found in traced.held.watched.items()
                                if any(id(part) in self.followers.recorder.called for part in found[1].modules())}
         return dataclasses.replace(
-            traced, settings=settings, guards=self.followers.guards, reads=ReadGuards(self.observer.records),
+            traced, settings=settings, checkpoints=self.checkpoints, guards=self.followers.guards, reads=ReadGuards(self.observer.records),
             python_writes=self.writes, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
             stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
             stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1),
@@ -126,7 +136,7 @@ class TraceSession:
         yield lambda: self.fakes.mode
         yield lambda: patches.replaced({patches.FAKE_TENSOR_LOG: True})
         yield traced_through
-        yield inline_checkpoints
+        yield self.checkpoints.followed
         yield only_autocast_of_the_traced_device
         yield lambda: traceable_step(self.call.optimizers)
         yield fx_traceback.preserve_node_meta
@@ -167,7 +177,8 @@ class TraceSession:
     @contextlib.contextmanager
     def _followed(self) -> Iterator[None]:
         """Makes what follows the step's functions and operators (followers.py)."""
-        self.followers = follow(self.call, self.environment, self.run, self.fakes)
+        self.followers = followers = follow(self.call, self.environment, self.run, self.fakes)
+        self.checkpoints = Checkpoints([followers.recorder.place, lambda: lambda: followers.numbers], self.call.recomputes)
         with self.followers.iterations.or_cannot_repeat():
             yield
 

@@ -5,6 +5,7 @@ from operator import attrgetter, methodcaller
 from typing import Any, Callable
 
 import torch
+import torch.utils.checkpoint
 from torch.autograd.graph import get_gradient_edge
 
 from .tracing import DisableTorchFunctionSubclass
@@ -27,6 +28,9 @@ set_grad_enabled = torch._C._set_grad_enabled
 # The attribute that torch.utils.checkpoint.checkpoint calls, of the function that it wraps; checkpoint() sets the attribute at its
 # first call. All names and partials of checkpoint() go through it.
 CHECKPOINT_CALLEE = "__dynamo_disable"
+
+# The mode of the forward of a selective checkpoint; its `policy_fn` chooses what is saved.
+SelectiveCheckpointMode = torch.utils.checkpoint._CachingTorchDispatchMode
 
 # The active hooks of torch.autograd.graph.saved_tensors_hooks, else None; there is no public query. Called with False.
 top_saved_tensors_default_hooks = torch._C._autograd._top_saved_tensors_default_hooks

@@ -12,6 +12,7 @@ ENGINE_RUN_BACKWARD = ("torch.autograd", "_engine_run_backward")  # all of backw
 MAKE_GRADS = ("torch.autograd", "_make_grads")  # makes the gradients that backward() starts from
 GET_TOTAL_NORM = ("torch.nn.utils.clip_grad", "_get_total_norm")  # the first half of clip_grad_norm_()
 CLIP_GRADS_WITH_NORM = ("torch.nn.utils.clip_grad", "_clip_grads_with_norm_")  # the second half
+CHECKPOINT_IS_COMPILING = ("torch.utils.checkpoint", "_is_compiling")  # whether a tracer records the region
 IS_COMPILING_FLAG = ("torch.compiler", "_is_compiling_flag")  # what torch.compiler.is_compiling() returns
 ADAFACTOR_UPDATES = (("torch.optim._adafactor", "_single_tensor_adafactor"),
                      ("torch.optim._adafactor", "_multi_tensor_adafactor"))

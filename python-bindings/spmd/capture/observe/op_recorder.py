@@ -8,7 +8,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import operator
-from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, ContextManager, Iterable, Iterator, NamedTuple, Sequence
 
 import torch
 import torch.fx
@@ -18,6 +18,7 @@ from torch.nn.modules import module as nn_module
 from ...torch_api.autograd import current_autograd_node, current_graph_task_id, get_sequence_nr, sequence_nr_of
 from ..errors import Frame
 from .dispatch_mode import Handler, OpCall, Phase
+from .stacks import user_stack
 
 
 class Provenance(NamedTuple):
@@ -32,6 +33,15 @@ class Provenance(NamedTuple):
 def provenance(node: torch.fx.Node) -> Provenance:
     """The stamp of a node. A node that the tracer itself made has none, and counts as forward."""
     return (node.meta.get("custom") or {}).get("spmd") or Provenance("forward", None, ())
+
+
+class _Recomputation(NamedTuple):
+    """A function that backward() runs again. `task`: the running backward(); `stack`: the user's frames of the first run's call, which
+    stand for the `depth` frames that are around the second run."""
+
+    task: int
+    stack: tuple[Frame, ...]
+    depth: int
 
 
 class LastOperator(Handler):
@@ -67,6 +77,7 @@ class OpRecorder(Handler):
         self._forward_of: dict[int, tuple[str | None, tuple[Frame, ...]]] = {}  # autograd sequence number -> its op
         self._from_gradients: dict[int, torch.Tensor] = {}  # what the step computed from gradients, kept alive
         self._earlier: Iterator[Provenance] | None = None
+        self._recomputation: _Recomputation | None = None
         self.optimizer_stack: tuple[Frame, ...] = ()  # of the last op of an optimizer
 
     @contextlib.contextmanager
@@ -100,6 +111,25 @@ class OpRecorder(Handler):
             for handle in handles:
                 handle.remove()
 
+    def place(self) -> Callable[[], ContextManager[None]]:
+        """Notes the module that runs, and the user's lines. While the result's context is entered in backward(), operators come from
+        there."""
+        modules, stack = list(self._modules), self._stack_of_first_run(user_stack()[0])
+
+        @contextlib.contextmanager
+        def entered() -> Iterator[None]:
+            saved = self._modules, self._recomputation
+            self._modules, self._recomputation = list(modules), _Recomputation(current_graph_task_id(), stack, len(user_stack()[0]))
+            try:
+                yield
+            finally:
+                self._modules, self._recomputation = saved
+        return entered
+
+    def _stack_of_first_run(self, stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+        again = self._recomputation
+        return stack if again is None else (*again.stack, *stack[again.depth:])
+
     def answer(self, call: OpCall) -> object:
         call.stamp = self.stamp(call)
         if call.again is None:
@@ -126,6 +156,8 @@ class OpRecorder(Handler):
             return next(self._earlier)
         if current_graph_task_id() != -1:
             self._backward_seen = True
+            if self._recomputation is not None and self._recomputation.task == current_graph_task_id():
+                return self._forward_stamp("backward", self._stack_of_first_run(call.stack))
             return self._backward_stamp(call.stack)
         if call.caller == "seed":
             self._backward_seen = True
@@ -134,10 +166,14 @@ class OpRecorder(Handler):
             if self._in_optimizer:
                 self.optimizer_stack = call.stack
             return Provenance("optimizer", None, call.stack)
+        return self._forward_stamp("forward", call.stack)
+
+    def _forward_stamp(self, phase: str, stack: tuple[Frame, ...]) -> Provenance:
+        """An op of the module that runs."""
         module = self._modules[-1] if self._modules else None
         # The first op under a sequence number made the autograd node; non-differentiable ops after it share it.
-        self._forward_of.setdefault(get_sequence_nr() - 1, (module, call.stack))
-        return Provenance("forward", module, call.stack)
+        self._forward_of.setdefault(get_sequence_nr() - 1, (module, stack))
+        return Provenance(phase, module, stack)
 
     def _backward_stamp(self, stack: tuple[Frame, ...]) -> Provenance:
         """A backward op belongs to the module and the line of the forward op it differentiates."""

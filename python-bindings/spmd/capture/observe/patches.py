@@ -208,7 +208,10 @@ FOREACH_TYPES = Patch(*private.FOREACH_TYPES,
 ENGINE_RUN_BACKWARD = Patch(*private.ENGINE_RUN_BACKWARD,
                             "backward() and grad() give nothing for inputs that are not part of the trace.")
 CHECKPOINT = Patch("torch.utils.checkpoint:checkpoint.__wrapped__", CHECKPOINT_CALLEE,
-                   "The compiler chooses what to recompute, however the step refers to checkpoint().", is_lazy=True)
+                   "A region runs again with the casts and the provenance of its first run, however the step refers to "
+                   "checkpoint().", is_lazy=True)
+CHECKPOINT_IS_COMPILING = Patch(*private.CHECKPOINT_IS_COMPILING,
+                                "Under a tracer, a selective checkpoint would save every operator's result.")
 
 
 def _of_dynamo(set_to: Callable[[Any], ContextManager[None]]) -> Callable[[Any], ContextManager[None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any, Iterable
 
 import torch
+import torch.utils.checkpoint
 
 from ...torch_api.autograd import top_saved_tensors_default_hooks
 from ...torch_api.tracing import len_torch_dispatch_stack
@@ -28,8 +29,10 @@ def surroundings() -> tuple:
 
 
 def modes() -> tuple:
-    """Whose Python runs within functions: how many modes there are, and whether hooks of what is saved for backward()."""
-    return len_torch_dispatch_stack(), top_saved_tensors_default_hooks(False) is not None
+    """Whose Python runs within functions: how many modes there are, and whether the user's hooks of what is saved for
+    backward()."""
+    hooks = top_saved_tensors_default_hooks(False)
+    return len_torch_dispatch_stack(), hooks is not None and hooks[0].__module__ != torch.utils.checkpoint.__name__
 
 
 def form_of(tensor: torch.Tensor) -> tuple:

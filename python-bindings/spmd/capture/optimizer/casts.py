@@ -3,12 +3,15 @@
 While a module that has a policy runs, the parameters below it are replaced by casts of themselves, one each; the
 gradients of all uses add up in the type of the cast, and autograd casts the sum to the master's type. So masters,
 gradients and optimizer state stay as they are, and what the compiler finds is a graph with casts (docs/precision.md).
+A function that backward() runs again computes with the casts that were in place at its first run (`casts_in_place`).
 FSDP2: torch/distributed/fsdp/_fully_shard/_fsdp_state.py; FSDP1: torch/distributed/fsdp/_runtime_utils.py.
 """
 from __future__ import annotations
 
 import contextlib
-from typing import Any, Iterator
+import dataclasses
+import threading
+from typing import Any, Callable, ContextManager, Iterator
 
 import torch
 from torch import nn
@@ -71,6 +74,74 @@ def computing_in(model: nn.Module, default: Precision | None) -> Iterator[None]:
         yield
 
 
+@dataclasses.dataclass(eq=False)
+class _Swap:
+    """`tensors[name]` is `cast`, which is made of `tensor`, while `module` runs; `version`: that of `cast` when it was put there."""
+
+    module: nn.Module
+    tensors: dict[str, torch.Tensor]
+    name: str
+    tensor: torch.Tensor
+    cast: torch.Tensor
+    version: int
+    is_buffer: bool
+
+    def put_in(self) -> None:
+        self.version = version_of(self.cast)
+        self.tensors[self.name] = self.cast
+
+    def take_out(self) -> None:
+        if self.tensors[self.name] is not self.cast:
+            raise CaptureError(f"the step replaces {self.name!r} of a module that computes in another precision\n"
+                               f"  hint: write into it in place: self.{self.name}.copy_(...)")
+        self.tensors[self.name] = self.tensor
+        if version_of(self.cast) != self.version:  # a running mean
+            with torch.no_grad():
+                self.tensor.copy_(self.cast)
+
+    def again(self) -> _Swap:
+        """For a second run. A buffer may have changed since the first run; the cast of a parameter is part of the graph."""
+        with torch.no_grad():
+            cast = self.tensor.to(self.cast.dtype) if self.is_buffer else self.cast
+        return dataclasses.replace(self, cast=cast)
+
+
+_thread = threading.local()  # `swaps`: the list of those that are in place
+
+
+def _swaps() -> list[_Swap]:
+    if not hasattr(_thread, "swaps"):
+        _thread.swaps = []
+    return _thread.swaps
+
+
+def _take_out(swaps: list[_Swap]) -> None:
+    for swap in reversed(swaps):
+        swap.take_out()
+        _swaps().remove(swap)
+    for module in dict.fromkeys(swap.module for swap in swaps):
+        _follow(module)
+
+
+def casts_in_place() -> Callable[[], ContextManager[None]]:
+    """Notes the casts that modules compute with now. While the result's context is entered, modules compute with them again."""
+    noted = list(_swaps())
+
+    @contextlib.contextmanager
+    def entered() -> Iterator[None]:
+        swaps = [swap.again() for swap in noted if swap.tensors[swap.name] is swap.tensor]
+        for swap in swaps:
+            swap.put_in()
+            _swaps().append(swap)
+        for module in dict.fromkeys(swap.module for swap in swaps):
+            _follow(module)
+        try:
+            yield
+        finally:
+            _take_out(swaps)
+    return entered
+
+
 class _Region:
     """A module and those below it that have its precision."""
 
@@ -79,11 +150,11 @@ class _Region:
         for module in self._modules:
             self._modules += (child for child in module.children()
                               if id(child) not in beginnings and child not in self._modules)
-        self._entered: list[tuple[list, torch.dtype | None]] = []
+        self._entered: list[tuple[list[_Swap], torch.dtype | None]] = []
 
     def enter(self, module: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         policy, given = self._policy, None
-        swapped: list[tuple[dict, str, torch.Tensor, torch.Tensor, int]] = []
+        swapped: list[_Swap] = []
         if policy is None:
             given = next((x.dtype for x in pytree.tree_leaves((args, kwargs)) if _is_floating(x)), None)
             wanted = torch.float32 if given in (torch.bfloat16, torch.float16) else None
@@ -91,32 +162,26 @@ class _Region:
             wanted = policy.param if policy.cast_inputs else None
             casts: dict[int, torch.Tensor] = {}
             for own in self._modules:
-                self._swap(parameters_of(own), policy.param, casts, swapped)
-                self._swap(buffers_of(own), policy.buffer, casts, swapped)
+                self._swap(own, parameters_of(own), policy.param, casts, swapped)
+                self._swap(own, buffers_of(own), policy.buffer, casts, swapped)
                 _follow(own)
         self._entered.append((swapped, given))
         return _cast((args, kwargs), wanted)
 
     @staticmethod
-    def _swap(tensors: dict, dtype: torch.dtype | None, casts: dict[int, torch.Tensor], swapped: list) -> None:
+    def _swap(module: nn.Module, tensors: dict, dtype: torch.dtype | None, casts: dict[int, torch.Tensor], swapped: list[_Swap]) -> None:
         for name, tensor in tensors.items():
             if dtype is not None and _is_floating(tensor) and tensor.dtype != dtype:
                 cast = casts.get(id(tensor))
                 if cast is None:
                     cast = casts[id(tensor)] = tensor.to(dtype)
-                swapped.append((tensors, name, tensor, cast, version_of(cast)))
+                swapped.append(_Swap(module, tensors, name, tensor, cast, version_of(cast), tensors is buffers_of(module)))
+                _swaps().append(swapped[-1])
                 tensors[name] = cast
 
     def leave(self, module: nn.Module, args: tuple, result: Any) -> Any:
         swapped, given = self._entered.pop()
-        for tensors, name, tensor, cast, version in swapped:
-            if tensors[name] is not cast:
-                raise CaptureError(f"the step replaces {name!r} of a module that computes in another precision\n"
-                                   f"  hint: write into it in place: self.{name}.copy_(...)")
-            tensors[name] = tensor
-            if version_of(cast) != version:  # a running mean
-                with torch.no_grad():
-                    tensor.copy_(cast)
+        _take_out(swapped)
         for own in self._modules:
             _follow(own)
         wanted = given if self._policy is None else self._policy.output

@@ -8,6 +8,7 @@ import torch.fx
 
 from ...torch_api.operators import OpOverload
 from ..loops.iterations import Repeat, of_iteration
+from ..model.activation_checkpoint import Checkpoints
 from ..model.fakes import Input
 from ..model.run import Run
 from ..observe.op_recorder import provenance
@@ -50,6 +51,7 @@ class Trace:
     first_step_differs: bool = False  # an optimizer has taken no step, and computes its first one otherwise
     repeats: list[Repeat] = dataclasses.field(default_factory=list)
     settings: list[Setting] = dataclasses.field(default_factory=list)  # of modules
+    checkpoints: Checkpoints = dataclasses.field(default_factory=Checkpoints)
 
 
 def gradients_of(traced: Trace, leftover: list[str]) -> Gradients:

@@ -11,12 +11,11 @@ from ...models import tensor_names
 from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError
-from ..model.activation_checkpoint import inline_checkpoints
+from ..model.activation_checkpoint import Checkpoints
 from ..model.torch_compiled import run_eagerly
 from ..ops.composites import one_op_composites
 from ..ops.draws import Draws
 from ..ops.sync_batch_norm import one_device, sync_batch_norms
-from ..optimizer.casts import is_used
 from ..world.held import whole
 from .build import StepPackage
 from .outputs import Output
@@ -134,9 +133,8 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], options
                     drawing.enter_context(Draws(rng[0], torch.tensor(number), rank).entered())
                 return call.run([rows[n][rank] for n in call.batch_names], *replica)
 
-        # What is recomputed would not be recomputed in the precision of the module around it.
-        with _whole_ops() if rng else inline_checkpoints() if is_used(call.model, call.precision) \
-                else contextlib.nullcontext():
+        # What is recomputed is recomputed in the precision of the module around it.
+        with Checkpoints(are_recomputed=call.recomputes).followed(), one_op_composites() if rng else contextlib.nullcontext():
             results = replicas.step(run_rank)
             if name := replicas.find_drift():
                 raise CaptureError(f"the reference of several ranks has another {name!r} on each after a step: eager "
@@ -155,14 +153,6 @@ def _train(package: StepPackage, call: StepCall, batches: Sequence[Any], options
             if isinstance(value, torch.Tensor) and (wanted or options.final_state == "all"):
                 reference[f"final/optimizer/{state}/{own[0]}"] = value
     return {key: value.detach().clone() for key, value in reference.items()}
-
-
-@contextlib.contextmanager
-def _whole_ops() -> Iterator[None]:
-    """For a step that draws: draws are numbered in the graph's order, so eager makes them in that order too (a
-    checkpointed forward that ran twice would shift the numbers)."""
-    with one_op_composites(), inline_checkpoints():
-        yield
 
 
 def _leaf(template: Any, returned: Any, index: int) -> Any:
