@@ -37,6 +37,7 @@ ATTRIBUTES = {
                         "_global_forward_hooks _global_forward_pre_hooks",
     "torch.nn.utils.clip_grad": "_clip_grads_with_norm_ _get_total_norm",
     "torch.utils": "_foreach_supported_types",
+    "torch.utils.checkpoint": "_CachingTorchDispatchMode _is_compiling",
     "an operator": "_backward_fn _destroy _name _opname _opoverload _overloadname _qualified_op_name _schema "
                    "_setup_context_fn",
     "torch.fx": "_disable_torch_fn_metadata_mode _find_nodes_lookup_table _guards_fn _in_spec _insert _len _out_spec "

@@ -118,8 +118,10 @@ class OpRecorder(Handler):
 
         @contextlib.contextmanager
         def entered() -> Iterator[None]:
-            saved = self._modules, self._recomputation
-            self._modules, self._recomputation = list(modules), _Recomputation(current_graph_task_id(), stack, len(user_stack()[0]))
+            saved, around = (self._modules, self._recomputation), list(user_stack()[0])
+            while around and around[-1].file == contextlib.__file__:  # what enters this context
+                around.pop()
+            self._modules, self._recomputation = list(modules), _Recomputation(current_graph_task_id(), stack, len(around))
             try:
                 yield
             finally:
