@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator
 
 import torch
 import torch.fx
+import torch.utils.checkpoint
 from torch.export import ExportedProgram
 
 from ...torch_api.modules import buffers_of, non_persistent_buffers_of, parameters_of
@@ -224,8 +225,7 @@ class _Run(torch.fx.Interpreter):
         return super().call_function(target, args, kwargs)
 
     def _call_body(self, name: str, args: tuple) -> Any:
-        """Regions: grad mode, autocast and checkpoints, which are a body and its inputs. What is recomputed is the
-        compiler's to decide."""
+        """Regions: grad mode, autocast and checkpoints, which are a body and its inputs."""
         if name == "wrap_with_set_grad_enabled":
             with torch.set_grad_enabled(args[0]):
                 return self._inline(args[1], args[2:])
@@ -233,12 +233,17 @@ class _Run(torch.fx.Interpreter):
             _, dtype, enabled, cache, body, *values = args
             with torch.autocast(self._device.type, dtype, enabled, cache):
                 return self._inline(body, values)
-        if name in ("tag_activation_checkpoint", "wrap"):
+        if name == "tag_activation_checkpoint":
+            return torch.utils.checkpoint.checkpoint(functools.partial(self._run_body, args[0]), *args[1:], use_reentrant=False)
+        if name == "wrap":
             return self._inline(args[0], args[1:])
         if name == "invoke_subgraph":
             return self._inline(args[0], args[2:])
         raise error_at(user_stack()[0], f"the exported program has a {name}, whose body runs as often as values say",
                        "write it without control flow on values: torch.where, masks")
+
+    def _run_body(self, body: torch.fx.GraphModule, *values: Any) -> Any:
+        return self._inline(body, values)
 
     def _inline(self, body: torch.fx.GraphModule, values: Any) -> Any:
         return _Run(body, body.graph, self._root).run(*values, enable_io_processing=False)
