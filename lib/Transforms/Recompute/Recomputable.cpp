@@ -18,7 +18,7 @@ std::vector<Recomputable> findRecomputable(func::FuncOp step) {
   std::vector<recompute::Candidate> candidates = values.findCandidates();
   // Price per byte, and the place in the program.
   std::vector<std::pair<double, size_t>> order;
-  auto getSeconds = [&](size_t i) { 
+  auto getSeconds = [&](size_t i) {
     const recompute::Candidate &one = candidates[i];
     return one.flops / kFlops + one.narrowFlops / kNarrowFlops + one.written / kBandwidth;
   };

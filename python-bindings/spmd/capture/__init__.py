@@ -16,10 +16,10 @@ import torch
 from ..models import tensor_names
 from ..offloaded import fetch
 from ..precision import Precision
+from ..remarks import remark
 from ..torch_versions import why_not
 from .call import CallOptions, CaptureOptions, StepCall
 from .errors import CaptureError, error_at
-from .model.activation_checkpoint import tell_of_regions
 from .model.wrapped import check_not_wrapped
 from .observe.quick import quickly
 from .optimizer.gradients import fetch_gradients
@@ -148,7 +148,8 @@ def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> 
             return _capture(call, options, Scheduled(options.scheduled, salt))
 
     package, traced = captured(0)
-    tell_of_regions(traced.checkpoints, call.no_recomputation)
+    if (fate := traced.checkpoints.describe(call.no_recomputation)) is not None:
+        remark(fate)
     if options.scheduled:
         again, _ = captured(1)
         if package.step != again.step or package.first_step and package.first_step.step != again.first_step.step:

@@ -85,7 +85,7 @@ class TraceSession:
         try:
             return self._trace_loops()
         except Exception as error:
-            if self.findings or not self.call.recomputes or self.checkpoints is None or not self.checkpoints.met:
+            if self.findings or not self.call.recomputes or self.checkpoints is None or not self.checkpoints.are_met:
                 raise
             self.call.keep_activations(error)
         return TraceSession(self.call, self.environment, self.run, self.findings).trace()

@@ -22,7 +22,6 @@ import torch
 import torch.utils.checkpoint
 from torch.nn.modules.module import register_module_forward_hook
 
-from ...remarks import remark
 from ...torch_api.autograd import SelectiveCheckpointMode, top_saved_tensors_default_hooks
 from ...torch_api.modules import BatchNorm
 from ...torch_api.tracing import pytree
@@ -43,18 +42,22 @@ class Checkpoints:
     def __init__(self, surroundings: Sequence[Surroundings] = (), are_recomputed: bool = True):
         self._surroundings = (casts_in_place, *surroundings)
         self._are_recomputed = are_recomputed
+        # A region is a function and the lines that call checkpoint() with it.
         self._met: set[Any] = set()
-        self._again: set[Any] = set()
+        self._again: set[Any] = set()  # those that have run a second time
 
     @property
-    def met(self) -> int:
-        """The number of regions: a region is a function and the lines that call checkpoint() with it."""
-        return len(self._met)
+    def are_met(self) -> bool:
+        """Whether the step has regions."""
+        return bool(self._met)
 
-    @property
-    def recomputed(self) -> int:
-        """The number of regions that have run a second time."""
-        return len(self._again)
+    def describe(self, failure: Exception | None) -> str | None:
+        """What has become of the regions, in words. `failure`: why a trace with recomputation failed."""
+        if failure is not None and self._met:
+            reason = str(failure).splitlines()[0] if str(failure) else type(failure).__qualname__
+            return (f"{_count(len(self._met))} not recomputed, so the activations are kept: a trace with recomputation fails: {reason}\n"
+                    "  hint: checkpoint functions that do the same when they run again in backward()")
+        return f"{_count(len(self._again))} recomputed in the backward" if self._again else None
 
     @contextlib.contextmanager
     def followed(self) -> Iterator[None]:
@@ -85,16 +88,6 @@ class Checkpoints:
         if (make := kwargs.get("context_fn")) not in (None, torch.utils.checkpoint.noop_context_fn):
             kwargs["context_fn"] = lambda: _with_counterparts(*make())
         return torch.utils.checkpoint.checkpoint.__wrapped__(run, *args, **kwargs)
-
-
-def tell_of_regions(checkpoints: Checkpoints, failure: Exception | None) -> None:
-    """One remark for a step, of what has become of its regions. `failure`: why a trace with recomputation failed."""
-    if failure is not None and checkpoints.met:
-        reason = str(failure).splitlines()[0] if str(failure) else type(failure).__qualname__
-        remark(f"{_count(checkpoints.met)} not recomputed, so the activations are kept: a trace with recomputation fails: {reason}\n"
-               "  hint: checkpoint functions that do the same when they run again in backward()")
-    elif checkpoints.recomputed:
-        remark(f"{_count(checkpoints.recomputed)} recomputed in the backward")
 
 
 def _count(number: int) -> str:
