@@ -7,6 +7,7 @@
 
 #include "Captured.h"
 #include "Kernels.h"
+#include "Time.h"
 #include "Units.h"
 #include "spmd/Runtime/Core/Artifact.h"
 #include "spmd/Runtime/Core/PlanReport.h"
@@ -85,8 +86,10 @@ int main(int argc, char **argv) {
     return reportCaptured(argc - 1, argv + 1);
   if (argc > 1 && argv[1] == std::string("kernels"))
     return reportKernels(argc - 1, argv + 1);
+  if (argc > 1 && argv[1] == std::string("time"))
+    return reportTime(argc - 1, argv + 1);
   CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report kernels ARTIFACT` "
-               "prints its kernels, `spmd-report units STEP` the shard units of a step package, "
+               "prints its kernels, `spmd-report time ARTIFACT` what a step takes by a model, `spmd-report units STEP` the shard units of a step package, "
                "`spmd-report captured STEP` the Python values that its graph has as constants.",
                "spmd-report");
   app.failure_message(spmd::explainUsage);

@@ -1,6 +1,7 @@
-//===- KernelKind.cpp - what a kernel is, for people ----------------------===//
+//===- KernelKind.cpp - What a manifest says of a kernel -------------------===//
 
 #include "KernelKind.h"
+#include "dialects/Spmd/ElementType.h"
 
 using namespace mlir;
 
@@ -18,6 +19,13 @@ StringRef getKernelKind(Operation *op) {
   if (hasRows && hasColumns)
     return "row and column reduction";
   return hasRows ? "row reduction" : hasColumns ? "column reduction" : "elementwise";
+}
+
+std::optional<runtime::KernelProducts> getProducts(KernelOpInterface op) {
+  if (!isa<GroupedGemmOp, GroupedOuterOp>(op))
+    return std::nullopt;
+  std::optional<runtime::DType> dtype = getDType(cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
+  return runtime::KernelProducts{static_cast<int64_t>(op.getFlops()), dtype.value_or(runtime::DType::F32)};
 }
 
 } // namespace spmd::kernel

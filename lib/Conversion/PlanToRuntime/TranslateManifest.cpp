@@ -211,7 +211,8 @@ void ManifestTranslator::addKernels() {
     StringAttr symbol = op.getSymbolAttr();
     if (!symbol || !op.isGenerated() || !seen.try_emplace(symbol.getValue()).second)
       return;
-    runtime::KernelInfo info{symbol.str(), kernel::getKernelKind(op).str(), op.getBytesMoved(), std::nullopt};
+    runtime::KernelInfo info{symbol.str(), kernel::getKernelKind(op).str(), op.getBytesMoved(), std::nullopt,
+                             kernel::getProducts(op)};
     if (auto moved = movedBytes.find(symbol.getValue()); moved != movedBytes.end())
       info.movedBytes = moved->second;
     manifest.kernelTable.push_back(std::move(info));

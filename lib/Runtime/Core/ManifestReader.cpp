@@ -377,6 +377,8 @@ static void readKernels(JsonValue root, Manifest &manifest) {
     root["kernel_table"].forEach([&](JsonValue value) {
       manifest.kernelTable.push_back({value["kernel"].asString(), value["kind"].asString(),
                                       value["required_bytes"].asSize(), optionalInt(value, "moved_bytes")});
+      if (value.has("product_flops"))
+        manifest.kernelTable.back().products = {value["product_flops"].asInt(), value["product_dtype"].asDType()};
     });
   if (root.has("launches"))
     root["launches"].forEach([&](JsonValue value) {

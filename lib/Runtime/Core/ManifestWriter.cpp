@@ -149,6 +149,10 @@ void ManifestWriter::writeKernels() {
     json.member("kind", kernel.kind);
     json.member("required_bytes", kernel.requiredBytes);
     json.optionalMember("moved_bytes", kernel.movedBytes);
+    if (kernel.products) {
+      json.member("product_flops", kernel.products->flops);
+      json.member("product_dtype", kernel.products->dtype);
+    }
   });
   if (!manifest.launches.empty())
     json.objects("launches", manifest.launches, [&](const KernelLaunch &launch) { writeLaunch(launch); });

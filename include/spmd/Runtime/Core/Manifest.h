@@ -145,12 +145,21 @@ struct KernelFile {
   std::string ptxHash;
 };
 
+/// Matrix products of a kernel: their floating-point operations, and the dtype of their operands.
+struct KernelProducts {
+  int64_t flops = 0;
+  DType dtype = DType::F32;
+};
+
 /// What a generated kernel is, on any target.
 struct KernelInfo {
   std::string kernel;
   std::string kind;                  ///< for people: "row reduction"
   int64_t requiredBytes = 0;         ///< read and written when every operand is read once
   std::optional<int64_t> movedBytes; ///< on the CPU, when known; on GPUs the launch has them
+  /// The matrix products that it computes; absent of a kernel that computes none, and of an attention, whose command has
+  /// its shape.
+  std::optional<KernelProducts> products = {};
 };
 
 /// What a kernel of the user's takes: a tensor, by which of the command's references it is, or a number.
