@@ -130,6 +130,8 @@ std::string Reporter::findRemedy(const Stall &stall) const {
   auto awaited = static_cast<size_t>(stall.awaited);
   if (commands.kind[awaited] != CommandKind::Collective)
     return "move work of the compute stream in front of the wait";
+  if (commands.unit[awaited] < 0)
+    return "start the collective earlier, or wait for its result later";
   bool isGather = !combines(commands.collective[awaited]);
   switch (stall.cause) {
   case StallCause::StepBegin:

@@ -102,6 +102,20 @@ MISTAKES = [
             "A plan file that forbids torn ties is not listened to.",
             ("Transforms/Units", "Python/units")),
 
+    # Cost
+    Mistake("cost-sum-of-all", "lib/Cost/Prices.cpp",
+            "return ⟦isInPlace(kind) && combines(kind)⟧ ? 2 : 1;", "false",
+            "An all-reduce is as fast as a reduce-scatter.",
+            ("SpmdCostTests",)),
+    Mistake("cost-shared-link", "lib/Cost/Simulation.cpp",
+            "double stretch = ⟦static_cast<double>(active[static_cast<size_t>(prices.resource[number])])⟧;", "1",
+            "Collectives that run at the same time each have the whole link.",
+            ("SpmdCostTests",)),
+    Mistake("cost-read-twice", "lib/Cost/CommandList.cpp",
+            "bytes += ⟦i > 0 && reads[i] == reads[i - 1]⟧ ? 0 : std::get<2>(reads[i]);", "false",
+            "A product of a matrix with itself reads it twice.",
+            ("SpmdCostTests",)),
+
     # Partition
     Mistake("partition-fill-of-min", "lib/Transforms/Partition/Propagate.cpp",
             "if (kind == ReduceKind::min)\n    return ⟦std::numeric_limits<double>::infinity()⟧;", "0.0",

@@ -2,7 +2,6 @@
 written down here a second time."""
 from __future__ import annotations
 
-import json
 import re
 import resource
 import subprocess
@@ -173,6 +172,6 @@ def test_f32_masters_send_half_and_take_no_longer_than_fsdp2(tmp_path, ranks: in
     program = tmp_path / "plan.mlir"
     subprocess.run(["spmd-compile", tmp_path / "a.step", f"--ranks={ranks}", "--policy=class:LlamaDecoderLayer",
                     "--compile-to=plan", "--quiet", "-o", program], check=True)
-    written = subprocess.run(["spmd-translate", "--plan-to-json", program], check=True, capture_output=True, text=True).stdout
-    times = plan_time.simulate(plan_time.read(json.loads(written), program.read_text()), ranks)
-    assert 0.95 * theirs < 1e3 * times.step <= theirs and times.idle < 0.05 * times.step
+    time = plan_time.model(program)
+    assert time["ranks"] == ranks and time["machine"] == "reference-h100"
+    assert 0.95 * theirs < time["step_ms"] <= theirs and time["idle_ms"] < 0.05 * time["step_ms"]
