@@ -20,9 +20,8 @@ struct KindTraits {
 } // namespace
 
 static constexpr KindTraits kKindTraits[] = {
-    {"gemm", true},        {"grouped gemm", true}, {"attention", true},     {"attention backward", true},
-    {"kernel", true},      {"copy", true},         {"collective", false},   {"copy to host", false},
-    {"copy from host", false}, {"wait", false},
+    {"gemm", true}, {"grouped gemm", true}, {"attention", true},     {"attention backward", true}, {"kernel", true},
+    {"copy", true}, {"collective", false},  {"copy to host", false}, {"copy from host", false},    {"wait", false},
 };
 
 const char *spmd::cost::nameOf(CommandKind kind) { return kKindTraits[static_cast<size_t>(kind)].name; }

@@ -31,7 +31,8 @@ static double readConstant(JsonValue constant) {
     constant["value"].fail("expected a positive number, found " + runtime::formatNumber(value) +
                            "\n  hint: times are in seconds, rates in bytes or FLOP per second");
   if (constant["source"].asString().empty())
-    constant["source"].fail("expected where the value comes from, found \"\"\n  hint: write \"assumed\" if it is a guess");
+    constant["source"].fail(
+        "expected where the value comes from, found \"\"\n  hint: write \"assumed\" if it is a guess");
   return value;
 }
 
@@ -91,10 +92,12 @@ static std::vector<GemmEfficiency> readGemm(JsonValue list) {
   std::vector<GemmEfficiency> rows;
   list.forEach([&](JsonValue row) {
     checkKeys(row, {"min_side", "efficiency"});
-    rows.push_back({readCount(row["min_side"], rows.empty() ? 1 : rows.back().minSide + 1), readShare(row["efficiency"])});
+    rows.push_back(
+        {readCount(row["min_side"], rows.empty() ? 1 : rows.back().minSide + 1), readShare(row["efficiency"])});
   });
   if (rows.empty() || rows.front().minSide != 1)
-    list.fail("expected a first row with \"min_side\": 1, found none\n  hint: products of all sizes need an efficiency");
+    list.fail(
+        "expected a first row with \"min_side\": 1, found none\n  hint: products of all sizes need an efficiency");
   return rows;
 }
 

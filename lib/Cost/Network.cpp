@@ -33,14 +33,15 @@ runtime::Expected<Path> Network::findPath(const GroupSpan &span) const {
   auto above = std::lower_bound(fabric.begin(), fabric.end(), span.nodes,
                                 [](const FabricRow &row, int64_t nodes) { return row.nodes < nodes; });
   if (above == fabric.end())
-    return runtime::Status::badInput(
-        "network '" + name + "': expected groups of at most " + std::to_string(fabric.empty() ? 1 : fabric.back().nodes) +
-        " nodes of " + std::to_string(ranksPerNode) + " ranks, found a communicator of " + std::to_string(span.ranks) +
-        " ranks on " + std::to_string(span.nodes) + " nodes\n  hint: choose another --network, or add a row to its fabric");
+    return runtime::Status::badInput("network '" + name + "': expected groups of at most " +
+                                     std::to_string(fabric.empty() ? 1 : fabric.back().nodes) + " nodes of " +
+                                     std::to_string(ranksPerNode) + " ranks, found a communicator of " +
+                                     std::to_string(span.ranks) + " ranks on " + std::to_string(span.nodes) +
+                                     " nodes\n  hint: choose another --network, or add a row to its fabric");
   auto below = above == fabric.begin() || above->nodes == span.nodes ? above : above - 1;
-  double part = below == above ? 0
-                               : static_cast<double>(span.nodes - below->nodes) /
-                                     static_cast<double>(above->nodes - below->nodes);
+  double part = below == above
+                    ? 0
+                    : static_cast<double>(span.nodes - below->nodes) / static_cast<double>(above->nodes - below->nodes);
   Path whole = between(below->whole, above->whole, part), single = between(below->single, above->single, part);
   if (ranksPerNode == 1)
     return whole;

@@ -13,7 +13,7 @@ namespace {
 /// A stream's place in its commands, and what is left of the one that runs.
 struct StreamState {
   std::vector<int32_t> commands;
-  size_t next = 0;      ///< of all steps: the command is commands[next % size]
+  size_t next = 0; ///< of all steps: the command is commands[next % size]
   bool isRunning = false, hasArrived = false;
   double latency = 0, work = 0;
 
@@ -36,9 +36,7 @@ private:
   /// Seconds that pass for each second of the work of the running command.
   double stretchOf(const StreamState &stream) const;
 
-  int64_t stepOf(const StreamState &stream) const {
-    return static_cast<int64_t>(stream.next / stream.commands.size());
-  }
+  int64_t stepOf(const StreamState &stream) const { return static_cast<int64_t>(stream.next / stream.commands.size()); }
   bool hasEnded(int64_t step, int32_t command) const {
     return ended[static_cast<size_t>(step) * commands.size() + static_cast<size_t>(command)] != 0;
   }

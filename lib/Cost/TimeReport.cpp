@@ -61,7 +61,8 @@ void Reporter::addClasses(TimeReport &report) const {
       continue;
     bool isCollective = commands.kind[command] == CommandKind::Collective;
     std::string name = isCollective ? nameOf(commands.collective[command]) : nameOf(commands.kind[command]);
-    auto row = std::find_if(report.classes.begin(), report.classes.end(), [&](const auto &c) { return c.name == name; });
+    auto row =
+        std::find_if(report.classes.begin(), report.classes.end(), [&](const auto &c) { return c.name == name; });
     if (row == report.classes.end()) {
       report.classes.emplace_back();
       row = report.classes.end() - 1;
@@ -138,8 +139,9 @@ std::string Reporter::findRemedy(const Stall &stall) const {
     return isGather ? "make the first unit smaller, or gather it behind the optimizer of the step before"
                     : "reduce fewer bytes, or wait for the result later";
   case StallCause::Gate:
-    return isGather ? "gather earlier (--prefetch), or keep the unit gathered"
-                    : "make the last unit of the backward pass smaller, or compute other gradients behind its gradients";
+    return isGather
+               ? "gather earlier (--prefetch), or keep the unit gathered"
+               : "make the last unit of the backward pass smaller, or compute other gradients behind its gradients";
   case StallCause::Queue:
     return isGather ? "gather fewer bytes before it (units that stay gathered), or use a faster network"
                     : "make the last units of the backward pass smaller, or use a faster network";

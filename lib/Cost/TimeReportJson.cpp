@@ -59,27 +59,33 @@ std::string spmd::cost::timeReportJson(const TimeReport &report) {
       .add("network", report.network)
       .append("modelled", "true");
   std::string text = "{\n\"format\": \"spmd-time\", \"version\": 1, " + header.text + ",\n" + totals.text + ",\n";
-  text += list("classes", report.classes, [](Members &members, const TimeReport::Class &row) {
-    members.add("class", row.name)
-        .add("commands", row.commands)
-        .add("alone_ms", 1e3 * row.alone)
-        .add("running_ms", 1e3 * row.running)
-        .add("bytes", row.bytes)
-        .add("flops", row.flops);
-  }) + ",\n";
-  text += list("streams", report.streams, [](Members &members, const TimeReport::Stream &row) {
-    members.add("stream", row.name)
-        .add("commands", row.commands)
-        .add("running_ms", 1e3 * row.running)
-        .add("waiting_ms", 1e3 * row.waiting);
-  }) + ",\n";
-  text += list("units", report.units, [](Members &members, const TimeReport::Unit &row) {
-    members.add("unit", row.name)
-        .add("collectives", row.collectives)
-        .add("bytes", row.bytes)
-        .add("running_ms", 1e3 * row.running)
-        .add("stalls_ms", 1e3 * row.stalls);
-  }) + ",\n";
+  text += list("classes", report.classes,
+               [](Members &members, const TimeReport::Class &row) {
+                 members.add("class", row.name)
+                     .add("commands", row.commands)
+                     .add("alone_ms", 1e3 * row.alone)
+                     .add("running_ms", 1e3 * row.running)
+                     .add("bytes", row.bytes)
+                     .add("flops", row.flops);
+               }) +
+          ",\n";
+  text += list("streams", report.streams,
+               [](Members &members, const TimeReport::Stream &row) {
+                 members.add("stream", row.name)
+                     .add("commands", row.commands)
+                     .add("running_ms", 1e3 * row.running)
+                     .add("waiting_ms", 1e3 * row.waiting);
+               }) +
+          ",\n";
+  text += list("units", report.units,
+               [](Members &members, const TimeReport::Unit &row) {
+                 members.add("unit", row.name)
+                     .add("collectives", row.collectives)
+                     .add("bytes", row.bytes)
+                     .add("running_ms", 1e3 * row.running)
+                     .add("stalls_ms", 1e3 * row.stalls);
+               }) +
+          ",\n";
   text += list("stalls", report.stalls, [](Members &members, const TimeReport::Stall &row) {
     members.add("begin_ms", 1e3 * row.begin)
         .add("stall_ms", 1e3 * row.seconds)

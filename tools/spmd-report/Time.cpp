@@ -29,8 +29,7 @@ struct Arguments {
 } // namespace
 
 static Status report(const Arguments &arguments) {
-  Expected<cost::Machine> machine =
-      cost::loadMachine(cost::machineFolder(), arguments.machine, arguments.network);
+  Expected<cost::Machine> machine = cost::loadMachine(cost::machineFolder(), arguments.machine, arguments.network);
   if (!machine)
     return machine.error();
   Expected<runtime::Artifact> artifact = runtime::loadArtifact(arguments.artifact);
@@ -51,7 +50,8 @@ int reportTime(int argc, char **argv) {
   std::string folder = cost::machineFolder();
   app.add_option("artifact", arguments.artifact, "folder made by spmd-compile")->required();
   app.add_option("--machine", arguments.machine,
-                 "JSON file, or one of " + runtime::joinNames(cost::listMachines(folder)) + " (default reference-h100)");
+                 "JSON file, or one of " + runtime::joinNames(cost::listMachines(folder)) +
+                     " (default reference-h100)");
   app.add_option("--network", arguments.network,
                  "JSON file, or one of " + runtime::joinNames(cost::listMachines(folder, /*networks=*/true)) +
                      " (default: the machine's)");

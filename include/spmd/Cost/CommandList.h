@@ -45,14 +45,14 @@ bool isKernel(CommandKind kind);
 struct CommandList {
   std::vector<CommandKind> kind;
   std::vector<int32_t> stream;
-  std::vector<int32_t> awaited;                         ///< of a wait: an earlier command; else -1
-  std::vector<int64_t> bytes;                           ///< read and written; of a collective, its whole message
-  std::vector<int64_t> flops;                           ///< of matrix products
-  std::vector<int64_t> side;                            ///< of a GEMM: the smaller side of its result
-  std::vector<runtime::DType> dtype;                    ///< of the operands of products
-  std::vector<runtime::CollectiveKind> collective;      ///< of collectives
-  std::vector<int32_t> communicator;                    ///< of a collective: a number of `groups`; else -1
-  std::vector<int32_t> unit;                            ///< a number of `units`; -1: of no shard unit
+  std::vector<int32_t> awaited;                    ///< of a wait: an earlier command; else -1
+  std::vector<int64_t> bytes;                      ///< read and written; of a collective, its whole message
+  std::vector<int64_t> flops;                      ///< of matrix products
+  std::vector<int64_t> side;                       ///< of a GEMM: the smaller side of its result
+  std::vector<runtime::DType> dtype;               ///< of the operands of products
+  std::vector<runtime::CollectiveKind> collective; ///< of collectives
+  std::vector<int32_t> communicator;               ///< of a collective: a number of `groups`; else -1
+  std::vector<int32_t> unit;                       ///< a number of `units`; -1: of no shard unit
 
   std::vector<std::string> streams, units, communicators;
   std::vector<runtime::RankGroups> groups; ///< by communicator

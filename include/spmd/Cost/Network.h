@@ -48,8 +48,8 @@ struct Network {
   Path node;                     ///< groups inside a node
   std::vector<FabricRow> fabric; ///< ascending in `nodes`; none: the network is one node
 
-  /// The path of a group. Between two rows latency and bandwidth are linear in the number of nodes, and between `single`
-  /// and `whole` linear in the number of ranks of a node. Fails for more nodes than the last row has.
+  /// The path of a group. Between two rows latency and bandwidth are linear in the number of nodes, and between
+  /// `single` and `whole` linear in the number of ranks of a node. Fails for more nodes than the last row has.
   runtime::Expected<Path> findPath(const GroupSpan &span) const;
 };
 

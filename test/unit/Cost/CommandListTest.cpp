@@ -7,7 +7,8 @@
 using namespace spmd::cost;
 using namespace spmd::runtime;
 
-static AttentionShape attention(int64_t queries, int64_t keys, std::optional<int64_t> low, std::optional<int64_t> high) {
+static AttentionShape attention(int64_t queries, int64_t keys, std::optional<int64_t> low,
+                                std::optional<int64_t> high) {
   AttentionShape shape;
   shape.batch = 1;
   shape.heads = shape.kvHeads = 2;

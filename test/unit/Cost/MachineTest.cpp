@@ -27,8 +27,8 @@ static std::string errorWith(const std::string &from, const std::string &to) {
 TEST(MachineTest, AllInstalledFilesAreReadable) {
   std::vector<std::string> machines = listMachines(MACHINES), networks = listMachines(MACHINES, true);
   EXPECT_EQ(machines, (std::vector<std::string>{"a100", "h200", "host", "reference-h100"}));
-  EXPECT_EQ(networks, (std::vector<std::string>{"network-100g", "network-400g", "network-a100", "network-host",
-                                                "network-pcie"}));
+  EXPECT_EQ(networks,
+            (std::vector<std::string>{"network-100g", "network-400g", "network-a100", "network-host", "network-pcie"}));
   for (const std::string &machine : machines)
     for (const std::string &network : networks) {
       auto loaded = loadMachine(MACHINES, machine, network);
@@ -64,13 +64,15 @@ TEST(MachineTest, ErrorsNameThePlaceAndEndWithAHint) {
             "host_link, network");
   EXPECT_EQ(errorWith("\"forward\": {", "\"forward\": {\"unit\": 1, "),
             "m.json: /attention/forward/unit: unknown key\n  hint: the keys here are value, source");
-  EXPECT_EQ(errorWith("0.07", "-0.07"), "m.json: /slowdown/value: expected a positive number, found -0.07\n  hint: times "
-                                        "are in seconds, rates in bytes or FLOP per second");
+  EXPECT_EQ(errorWith("0.07", "-0.07"),
+            "m.json: /slowdown/value: expected a positive number, found -0.07\n  hint: times "
+            "are in seconds, rates in bytes or FLOP per second");
   EXPECT_EQ(errorWith("0.07", "\"0.07\""), "m.json: /slowdown/value: expected a number, found \"0.07\"\n  hint: "
                                            "docs/cost.md lists the keys of machine and network files");
-  EXPECT_EQ(errorWith("0.72", "72"),
-            "m.json: /gemm/1/efficiency/value: expected a share of at most 1, found 72\n  hint: efficiencies are shares of "
-            "the peak");
+  EXPECT_EQ(
+      errorWith("0.72", "72"),
+      "m.json: /gemm/1/efficiency/value: expected a share of at most 1, found 72\n  hint: efficiencies are shares of "
+      "the peak");
   const std::string hint = "\n  hint: docs/cost.md lists the keys of machine and network files";
   EXPECT_EQ(errorWith("\"min_side\": 2048", "\"min_side\": 1"),
             "m.json: /gemm/1/min_side: expected an integer of at least 2, found 1" + hint);
@@ -78,13 +80,15 @@ TEST(MachineTest, ErrorsNameThePlaceAndEndWithAHint) {
             "m.json: /format: expected \"spmd-machine\", found \"spmd-network\"" + hint);
   EXPECT_EQ(errorWith("\"version\": 1", "\"version\": 2"), "m.json: /version: expected 1, found 2" + hint);
   EXPECT_EQ(errorWith("\"source\": \"assumed\"", "\"source\": \"\""),
-            "m.json: /gemm/0/efficiency/source: expected where the value comes from, found \"\"\n  hint: write \"assumed\" if "
+            "m.json: /gemm/0/efficiency/source: expected where the value comes from, found \"\"\n  hint: write "
+            "\"assumed\" if "
             "it is a guess");
 }
 
 TEST(MachineTest, EveryMissingKeyIsAnError) {
-  for (const char *key : {"format", "version", "description", "matrix_peak", "gemm", "grouped_gemm_efficiency", "attention",
-                          "memory_peak", "memory_efficiency", "launch", "slowdown", "slowing_bytes", "host_link", "network"}) {
+  for (const char *key :
+       {"format", "version", "description", "matrix_peak", "gemm", "grouped_gemm_efficiency", "attention",
+        "memory_peak", "memory_efficiency", "launch", "slowdown", "slowing_bytes", "host_link", "network"}) {
     std::string quoted = std::string("\"") + key + "\"";
     std::string problem = errorWith(quoted + ":", "\"x\":");
     EXPECT_NE(problem.find("\n  hint: "), std::string::npos) << key;
@@ -106,8 +110,9 @@ TEST(MachineTest, ANetworkMayBeInsideTheMachine) {
 TEST(MachineTest, NamesThatNoFileHas) {
   auto machine = loadMachine(MACHINES, "h300");
   ASSERT_FALSE(machine);
-  EXPECT_EQ(machine.error().message, "--machine=h300: there is no such machine\n  hint: a path of a JSON file, or one of "
-                                     "a100, h200, host, reference-h100");
+  EXPECT_EQ(machine.error().message,
+            "--machine=h300: there is no such machine\n  hint: a path of a JSON file, or one of "
+            "a100, h200, host, reference-h100");
   auto network = loadMachine(MACHINES, "h200", "net.json");
   ASSERT_FALSE(network);
   EXPECT_EQ(network.error().message.substr(0, 49), "--network=net.json: there is no such network\n  hi");

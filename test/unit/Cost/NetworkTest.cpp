@@ -56,6 +56,7 @@ TEST(NetworkTest, RowsAreInterpolated) {
 TEST(NetworkTest, MoreNodesThanTheTableAreAnError) {
   auto path = makeNetwork().findPath({20, 5});
   ASSERT_FALSE(path);
-  EXPECT_EQ(path.error().message, "network 'test': expected groups of at most 4 nodes of 4 ranks, found a communicator of "
-                                  "20 ranks on 5 nodes\n  hint: choose another --network, or add a row to its fabric");
+  EXPECT_EQ(path.error().message,
+            "network 'test': expected groups of at most 4 nodes of 4 ranks, found a communicator of "
+            "20 ranks on 5 nodes\n  hint: choose another --network, or add a row to its fabric");
 }

@@ -1,7 +1,7 @@
 //===- PricesTest.cpp -----------------------------------------------------===//
 
-#include "spmd/Cost/MachineFile.h"
 #include "spmd/Cost/Prices.h"
+#include "spmd/Cost/MachineFile.h"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RandomCommands.h"
 #include "spmd/Cost/Simulation.h"
+#include "RandomCommands.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 //===- StallsTest.cpp -----------------------------------------------------===//
 
-#include "RandomCommands.h"
 #include "spmd/Cost/Stalls.h"
+#include "RandomCommands.h"
 
 #include <gtest/gtest.h>
 
@@ -39,16 +39,16 @@ private:
 
 TEST(StallsTest, CausesOfStalls) {
   Commands commands;
-  int32_t first = commands.add(1, 2);          // 0 to 2
-  int32_t begin = commands.wait(0, first);     // stalls 2
-  int32_t kernel = commands.add(0, 4);         // 2 to 6
-  commands.wait(1, kernel);                    // a gate, until 6
-  int32_t gated = commands.add(1, 3);          // 6 to 9
-  int32_t gate = commands.wait(0, gated);      // stalls 3
-  int32_t queuedBehind = commands.add(1, 2);   // 9 to 11
-  int32_t queued = commands.add(1, 1);         // 11 to 12
-  commands.add(0, 1);                          // 9 to 10
-  int32_t queue = commands.wait(0, queued);    // stalls 2
+  int32_t first = commands.add(1, 2);        // 0 to 2
+  int32_t begin = commands.wait(0, first);   // stalls 2
+  int32_t kernel = commands.add(0, 4);       // 2 to 6
+  commands.wait(1, kernel);                  // a gate, until 6
+  int32_t gated = commands.add(1, 3);        // 6 to 9
+  int32_t gate = commands.wait(0, gated);    // stalls 3
+  int32_t queuedBehind = commands.add(1, 2); // 9 to 11
+  int32_t queued = commands.add(1, 1);       // 11 to 12
+  commands.add(0, 1);                        // 9 to 10
+  int32_t queue = commands.wait(0, queued);  // stalls 2
   std::vector<Stall> stalls = commands.find(1);
   ASSERT_EQ(stalls.size(), 3u);
   EXPECT_EQ(stalls[0].wait, begin);
