@@ -26,7 +26,7 @@ static std::string errorWith(const std::string &from, const std::string &to) {
 
 TEST(MachineTest, AllInstalledFilesAreReadable) {
   std::vector<std::string> machines = listMachines(MACHINES), networks = listMachines(MACHINES, true);
-  EXPECT_EQ(machines, (std::vector<std::string>{"a100", "h200", "host", "reference-h100"}));
+  EXPECT_EQ(machines, (std::vector<std::string>{"a100", "h200", "h200-generated", "host", "reference-h100"}));
   EXPECT_EQ(networks,
             (std::vector<std::string>{"network-100g", "network-400g", "network-a100", "network-host", "network-pcie"}));
   for (const std::string &machine : machines)
@@ -112,7 +112,7 @@ TEST(MachineTest, NamesThatNoFileHas) {
   ASSERT_FALSE(machine);
   EXPECT_EQ(machine.error().message,
             "--machine=h300: there is no such machine\n  hint: a path of a JSON file, or one of "
-            "a100, h200, host, reference-h100");
+            "a100, h200, h200-generated, host, reference-h100");
   auto network = loadMachine(MACHINES, "h200", "net.json");
   ASSERT_FALSE(network);
   EXPECT_EQ(network.error().message.substr(0, 49), "--network=net.json: there is no such network\n  hi");
