@@ -50,6 +50,7 @@ class CompileError(RuntimeError):
         self.diagnostics = list(diagnostics)
 
 
+_OTHER_LAYOUT = "the first step lays out the state otherwise"  # of lib/Pipelines/Packaging.cpp
 _REFUSED, _FAILED = 2, 3  # exit codes: for what was given, and for what is none of the user's doing
 
 
@@ -67,6 +68,9 @@ def run_compiler(command: Sequence[str], step: Path) -> Compilation:
         lines = said.read().decode(errors="replace")
     compilation = Compilation(list(command), done.returncode, done.stdout, done.stderr, read_diagnostics(lines))
     if compilation.exit_code not in (0, _REFUSED):
+        if _OTHER_LAYOUT in compilation.said:
+            raise _error("the optimizer's first step and its later ones keep the state in different layouts\n  hint: take one step in "
+                         "eager PyTorch before the first compiled one, or compile for one rank", compilation)
         raise _died(compilation, step)
     return compilation
 

@@ -134,6 +134,24 @@ FIRST_STEPS = '''\
 - An optimizer that is not PyTorch's and that rejects `capturable=True` with an assertion is captured with `capturable=False`.
 '''
 
+COUNTS = '''\
+- An optimizer may count in Python: in a param group (`group["step"] += 1`), in the state of a parameter, or in an attribute that is a
+  number. Under `@spmd.compile` such a number is an input of the program, as the learning rate is. After each call it has the value
+  that eager PyTorch leaves.
+- Arithmetic with such a number is part of the graph, functions of the module `math` and numbers in arguments of PyTorch's functions
+  included. A comparison (`if step > 5`, `max(lr, lr_max)`) is a guard: another answer compiles another program, of at most
+  `max_compiles`. `isinstance()` gives what it gives in eager PyTorch.
+- A changing number is an error as an index, as a size, in `range()`, `int()` and `float()`. Numbers that change in lists, dicts and
+  other objects of the optimizer are errors, and so is a number that depends on values of tensors.
+- A `GradScaler` decides by values whether a step is skipped, so an optimizer that counts in Python is an error with it. A package of
+  `spmd.capture` has no Python, so an optimizer that counts in Python is an error there.
+- Checkpoints have the numbers of param groups. Loading a checkpoint is an error where the optimizer counts elsewhere.
+- State may be replaced (`state["previous"] = p.grad`): the program writes the new tensor into the old one. The new tensor must have
+  the shape and dtype of the old one, and no other tensor of the next step may share its memory.
+- `test/Kinds/optimizers.py` trains with all optimizers of five packages (`pytorch_optimizer`, `torch_optimizer`, `schedulefree`,
+  `prodigyopt` and `timm`); `test/Python/test_kind_optimizers.py` has a sample of the constructs that they use.
+'''
+
 
 def document() -> str:
     """The text of docs/optimizers.md."""
@@ -193,9 +211,8 @@ def document() -> str:
         "(`test/Python/test_whole_parameters.py`).",
         "- Adafactor's numbers are computed in float64 on tensors, as Python computes them in eager; so are those of transformers' "
         "Adafactor,",
-        "  whose step counters become tensors, which its own code takes as well (`test/Python/test_adafactor.py`). Any other "
-        "optimizer that counts",
-        "  in Python (`state['step'] += 1` on an `int`) is an error: a graph would have one count for ever.", "", "Not supported, each an error when the step is captured:", ""]
+        "  whose step counters become tensors, which its own code takes as well (`test/Python/test_adafactor.py`).",
+        *COUNTS.splitlines(), "", "Not supported, each an error when the step is captured:", ""]
     lines += [f"- {name}: {why}." for name, why in UNSUPPORTED.items()]
     lines.append("- `nn.Embedding(sparse=True)` with any optimizer; dense gradients give the same numbers with SGD and Adagrad.")
     lines.append("- `differentiable=True`: the optimizer's step is part of no gradient in a training step.")

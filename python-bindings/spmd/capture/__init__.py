@@ -160,10 +160,11 @@ def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> 
 
 def _capture(call: StepCall, options: CaptureOptions, scheduled: Scheduled) -> tuple[StepPackage, Trace]:
     name = options.name or getattr(call.train_step, "__name__", "step")
-    traced = trace(call, options.keep_grads, scheduled, options.gradients)
+    traced = trace(call, options.keep_grads, scheduled, options.gradients, options.counted)
     first = trace_first_step(call, traced) if traced.first_step_differs else None
     if first is not None:
         join_constants(traced, first)
+        traced.optimizer_numbers.made, traced.optimizer_numbers.changes = first.optimizer_numbers.made, first.optimizer_numbers.changes
     package = build_package(call, traced, name, options.batch_dims, options.zero_gradient)
     if first is not None:
         package.first_step = build_package(call, first, name, options.batch_dims, options.zero_gradient)

@@ -27,7 +27,8 @@ _signature_of = functools.lru_cache(maxsize=256)(inspect.signature)
 
 @dataclasses.dataclass(frozen=True)
 class CaptureOptions:
-    """How a call is captured: see spmd.capture. `gradients`: the ids of parameters whose gradients are there when the step begins."""
+    """How a call is captured: see spmd.capture. `gradients`: the ids of parameters whose gradients are there when the step begins.
+    `counted`: Python numbers of optimizers that are inputs (optimizer/counted.py)."""
 
     batch_dims: dict[str, int | None] = dataclasses.field(default_factory=dict)
     keep_grads: bool = False
@@ -35,17 +36,19 @@ class CaptureOptions:
     name: str | None = None
     scheduled: tuple[str, ...] = ()
     gradients: frozenset[int] = frozenset()
+    counted: tuple[Any, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
 class CallOptions:
     """What holds for all calls of a step. `precision`: the precision in which the model computes where its own code says nothing else.
     `writes_batch`: the caller sees what the step writes into tensors of the batch. `asks_batch`: the caller has the whole batch, so
-    that each call can compute what the step's Python reads of it."""
+    that each call can compute what the step's Python reads of it. `counts`: the caller follows Python numbers of optimizers."""
 
     precision: Precision | None = None
     writes_batch: bool = False
     asks_batch: bool = False
+    counts: bool = False
 
 
 class StepCall:

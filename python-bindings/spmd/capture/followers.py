@@ -25,6 +25,7 @@ from .ops.replacements import MixedProducts, Replacements, rules
 from .ops.views import BitViews, SameShape
 from .values.chosen_rows import ChosenRows
 from .values.known_values import KnownValues
+from .values.number import mark_number
 from .values.python_numbers import PythonNumbers
 from .values.read_values import ReadValues
 from .values.segments import Segments
@@ -64,8 +65,13 @@ def follow(call: StepCall, environment: Environment, run: Run, fakes: FakeStep) 
     """Makes the followers of a trace whose fakes are installed."""
     reached, modules = environment.reached.tensors, list(named_modules(call.model, fakes.whole))
     foreign = ForeignTensors(fakes.foreign, reached, environment.excluded)
-    known = KnownValues(_known_roots(fakes) if call.options.asks_batch else {}, reached)
-    guards, recorder, last = ValueGuards(call.batch), OpRecorder(modules, fakes.parameters()), LastOperator()
+    roots = (_known_roots(fakes) if call.options.asks_batch else {}) | (fakes.counted.places(fakes.inputs) if call.options.counts else {})
+    for i in fakes.inputs if call.options.counts else ():
+        if i.kind == "hyper" and id(i.fake) in fakes.numbers:
+            mark_number(i.fake)
+    known = KnownValues(roots, reached)
+    guards = ValueGuards(call.batch, fakes.counted.moving())
+    recorder, last = OpRecorder(modules, fakes.parameters()), LastOperator()
     forms, draws = OperatorForms(fakes.mode, foreign.is_watched), Draws(*fakes.rng())
     iterations = Microbatches(fakes.parameters(), [module for _, module in modules],
                               TracedOperators(forms, draws, known, recorder.stamped_as), call.may_repeat)

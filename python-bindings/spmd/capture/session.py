@@ -14,7 +14,7 @@ from ..remarks import remark
 from ..torch_api.tensors import version_of
 from ..torch_api.tracing import make_fx, make_fx_options, pytree
 from .call import StepCall
-from .errors import CaptureError, Frame, error_at, explain
+from .errors import CaptureError, explain
 from .followers import Followers, follow
 from .loops.placeholders import CannotRepeat
 from .model.activation_checkpoint import Checkpoints
@@ -30,10 +30,10 @@ from .ops.meta_kernels import meta_kernels
 from .ops.sync_batch_norm import sync_batch_norms
 from .optimizer.adafactor import traceable_adafactor
 from .optimizer.loss_scaling import traceable_scalers
-from .optimizer.optimizer_numbers import check_numbers
+from .optimizer.number_snapshot import refuse_writes
 from .optimizer.optimizer_state import traceable_step
 from .values.lazy_rows import refuse_rows, with_tensors
-from .values.python_numbers import Number, symbol_of
+from .values.number import Number, symbol_of, traceable_math
 from .values.value_checks import no_value_checks
 from .world.unfollowed_hooks import TensorHooks
 from .world.code_names import users_hooks
@@ -42,9 +42,10 @@ from .world.environment import Environment
 from .world.function_caches import forgetting_fakes
 from .world.held import named_modules, no_gradients_outside
 from .world.reads.attributes import read_attribute
-from .world.reads.guards import ReadGuards, line_of
+from .world.reads.guards import ReadGuards
 from .world.reads.observer import Observer
 from .world.reads.records import Records
+from .world.reads.refused import refuse_changes
 from .world.reads.writes import Write, take_writes
 from .world.iterators import check_taken, check_taken_so_far, has_ended
 from .world.side_effects import SideEffects, warn_of_output_and_clocks
@@ -61,6 +62,7 @@ class Findings:
 
     modules: list[str] = dataclasses.field(default_factory=list)
     left: dict[int, torch.Tensor] = dataclasses.field(default_factory=dict)
+    unstepped: set[int] = dataclasses.field(default_factory=set)  # as of Environment, of a trace that has not failed
 
     def __bool__(self) -> bool:
         return bool(self.modules or self.left)
@@ -107,15 +109,16 @@ class TraceSession:
                 self.fakes.check_side_effects({id(i.fake) for i, n in zip(self.fakes.inputs, placeholders, strict=True) if n in read})
         traced = collect(module, self.fakes, self.environment, self.followers.iterations.repeats, self.results)
         self.followers.guards.forget_batch()
-        updates = self.followers.recorder.updates
+        updates = +self.followers.recorder.updates  # of optimizers whose step() was called
+        self.findings.unstepped = set() if self.run.is_first else self.fakes.unstepped(updates)
         traced.held.watched = {path: found for path, found in traced.held.watched.items()
                                if any(id(part) in self.followers.recorder.called for part in found[1].modules())}
         return dataclasses.replace(
             traced, settings=settings, checkpoints=self.checkpoints, guards=self.followers.guards, reads=ReadGuards(self.observer.records),
             python_writes=self.writes, seeds=self.effects.seeds, optimizer_numbers=self._optimizer_numbers,
             stepped_gradients=self.fakes.stepped_gradients(), untouched=frozenset(self.fakes.untouched_gradients()),
-            stepped=frozenset(number for number, count in updates.items() if count), updates=max(updates.values(), default=1),
-            first_step_differs=self.fakes.first_step_differs and any(i.kind == "state" and i.state != "grad" for i, _ in traced.inputs)), leftover
+            stepped=frozenset(updates), updates=max(updates.values(), default=1),
+            first_step_differs=self.fakes.first_step_differs(updates, traced.inputs)), leftover
 
     # What is entered, from the outside to the inside. Each context is made when those before it are entered.
 
@@ -150,6 +153,7 @@ class TraceSession:
         yield one_op_composites
         yield sync_batch_norms
         yield no_value_checks
+        yield traceable_math
         yield self.followers.segments.followed
         yield self.followers.checks.followed
         yield self.followers.chosen.followed
@@ -240,7 +244,7 @@ class TraceSession:
                 check_taken(self.call.takings)
                 self._tell_of_gradients(batch)
                 self.followers.assigned.write()
-                self.fakes.keep_first_state()
+                self.fakes.keep_state()
                 if self.run.keeps_gradients:
                     self.fakes.keep_gradients()
             return self._outputs(returned, batch, versions)
@@ -260,7 +264,7 @@ class TraceSession:
                 return call.run(batch)
         finally:
             if call.options.writes_batch:
-                self.writes = take_writes(records)
+                self.writes = take_writes(records, call.optimizers.parts if call.options.counts else ())
 
     def _tell_of_gradients(self, batch: list[torch.Tensor]) -> None:
         for name, tensor in zip(self.call.batch_names, batch):
@@ -302,17 +306,13 @@ class TraceSession:
         self._hooks.check()
         if self.observer.failure is not None:
             raise self.observer.failure
-        records = self.observer.records
-        for _, label, (code, offset) in records.taken[:1]:
-            raise error_at([Frame(code.co_filename, line_of(code, offset), code.co_name)],
-                           f"the step takes values from the iterator '{label}', which a captured step would do once, when it is captured",
-                           "take them outside of the step, and pass tensors in")
-        for label, (code, offset) in records.changed_containers():
-            raise error_at([Frame(code.co_filename, line_of(code, offset), code.co_name)],
-                           f"the step changes the entries of '{label}', which a captured step would do once, when it is captured",
-                           "change them outside of the step, or keep numbers in attributes")
-        if not self.run.is_first:
-            check_numbers(self._numbers, self.fakes.all_numbers(), self.followers.recorder.optimizer_stack)
+        refuse_writes(self.call.optimizers.parts, self.writes)
+        refuse_changes(self.observer.records)
+        if self.run.is_first:
+            self.fakes.first_numbers(self._optimizer_numbers, self.followers.values.recipe)
+        else:
+            self._optimizer_numbers.counted = self.fakes.counted.check((self._numbers, self.fakes.all_numbers()), self.followers.values.recipe,
+                                                                       self.followers.recorder.optimizer_stack, self.call.options.counts)
 
 
 def _is_ours(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """Traces one call of a training step (forward, backward, optimizer) into one graph of ATen ops, on fake tensors."""
 from __future__ import annotations
 
-from typing import Collection
+from typing import Collection, Sequence
 
 import torch
 import torch.distributed
@@ -16,6 +16,7 @@ from .model.run import Run
 from .observe import patches
 from .ops import custom_ops
 from .ops.complex_numbers import reach_pairs
+from .optimizer.counted import CountedNumber, CountsInPython
 from .optimizer.gradients import Gradients, has_values, names_of
 from .optimizer.scheduled import Scheduled
 from .session import Findings, TraceSession
@@ -27,15 +28,16 @@ from .world.no_sync import tell_if_within, told_of_no_sync
 from .write.graph import Trace, gradients_of
 
 
-def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Scheduled(), gradients: Collection[int] = ()) -> Trace:
+def trace(call: StepCall, keep_grads: bool = False, scheduled: Scheduled = Scheduled(), gradients: Collection[int] = (),
+          counted: Sequence[CountedNumber] = ()) -> Trace:
     """Traces the call; the model, the optimizers and the batch are left as they were. `keep_grads`: gradients that the
     step leaves behind are part of its state also where it clears them before it computes them anew, and those that it
     clears once they are used, as the optimizer got them. `gradients`: the ids of parameters whose gradients are there when
-    the step begins."""
+    the step begins. `counted`: Python numbers of optimizers that are inputs, beside those that the step changes."""
     _refuse_hooks(call, call.model)
     functions = [call.train_step, *users_hooks(call.model, call.optimizers.tables_of_hooks()), *custom_ops.functions()]
     known = [call.model, *call.optimizers.parts, *call.optimizers.holders, *call.batch, *call.model.parameters(), *call.model.buffers()]
-    environment = Environment(*candidates(functions, call.model, call.others, known))
+    environment = Environment(*candidates(functions, call.model, call.others, known), counted=list(counted))
     reach_pairs(environment.reached, call.model)
     fetch_tensors(tensor for _, tensor in environment.reached.tensors.values())
     tell_if_within(call.model)
@@ -88,8 +90,9 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
     first, _ = TraceSession(call, traced.environment, run, Findings()).trace()
     own, later = ([(i.kind, i.name, i.state) for i, _ in one.inputs if i.kind != "constant"] for one in (first, traced))
     if own != later:
-        raise CaptureError("the first step and the later ones do not have the same state\n"
-                           "  hint: run one eager step before capturing")
+        other = next(one for one in (*own, *later) if (one in own) != (one in later))
+        raise CaptureError(f"only {'the first step' if other in own else 'a step after the first'} of the optimizer reads "
+                           f"{' '.join(filter(None, other))!r}\n  hint: take one step in eager PyTorch before the first compiled one")
     return first
 
 
@@ -102,11 +105,19 @@ def _trace(call: StepCall, environment: Environment, run: Run) -> tuple[Trace, l
         try:
             session = TraceSession(call, environment, run, findings)
             traced, leftover = session.trace()
+        except CountsInPython as found:
+            if not call.options.counts or set(found.numbers) <= set(environment.counted):
+                raise
+            environment.counted += (one for one in found.numbers if one not in environment.counted)
+            continue
         except CaptureError:
             if not findings:
                 raise
             environment.read_left.update(findings.left)
             environment.held = environment.held.only(name for name in environment.held.modules if name not in findings.modules)
+            continue
+        if not findings.unstepped <= environment.unstepped:
+            environment.unstepped |= findings.unstepped
             continue
         environment.held = traced.held.only(traced.held.modules)
         _check_rank(call, environment, run, traced, session)

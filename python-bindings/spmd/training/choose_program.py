@@ -8,9 +8,10 @@ import torch
 from ..capture.call import StepCall
 from ..capture.optimizer.gradients import with_gradient
 from ..remarks import remark
+from .group_options import options_of
 from .live_state import RanksState
 from .make_program import make_program, served_too
-from .programs import Need, Program, key_of, look_at, options_of
+from .programs import Need, Program, key_of, look_at
 from .randomness import read_draws, step_counts, write_draws
 from .training_state import TrainingState
 

@@ -90,7 +90,8 @@ class CompiledStep(CompiledFunction):
             def make_call() -> StepCall:
                 nonlocal first
                 if first is None:
-                    options = CallOptions(training.options.step.precision, writes_batch=True, asks_batch=training.has_whole_batch)
+                    options = CallOptions(training.options.step.precision, writes_batch=True, asks_batch=training.has_whole_batch,
+                                          counts=True)
                     first = StepCall(self.train_step, args, kwargs, options, training.current and training.current.call,
                                      training.unused_values)
                 call = first

@@ -237,7 +237,7 @@ def served_too(training: TrainingState, call: StepCall, need: Need) -> Program |
     program = next((p for p in training.programs if p.sizes is not None and p.key == key and p.takes_all_but_rows(need)), None)
     if program is None:
         return None
-    scheduled = [name for name, _ in program.hyper if name != "lr"]
+    scheduled = program.scheduled
     with seeded_with(default_seed()):
         captured = _capture(training, own, scheduled, need.gradients)
     if why := program.sizes.sized.why_not(captured, ranks.each(rows)):
@@ -252,7 +252,7 @@ def _scheduled(training: TrainingState, options: list[dict[str, str]], optimizer
     """The options that are inputs of the next program: those of earlier ones, what OneCycleLR and CyclicLR say they
     move, and every number that is not what it was in the last program."""
     groups = optimizers.param_groups
-    names = [name for p in training.programs for name, _ in p.hyper if name != "lr"]
+    names = [name for p in training.programs for name in p.scheduled]
     names += [name for group in groups for name in cycled_options(group)]
     names += [name for given, own, group in zip(options, training.current.options if training.current else (), groups)
               for name, value in own.items()
@@ -263,7 +263,8 @@ def _scheduled(training: TrainingState, options: list[dict[str, str]], optimizer
 def _capture(training: TrainingState, call: StepCall, scheduled: list[str], gradients: frozenset[int]) -> StepPackage:
     """Options that cannot be inputs are constants of the program."""
     _check_frozen(call.model, gradients)
-    options = CaptureOptions(training.batch_dims, training.options.step.keep_grads, gradients=gradients)
+    counted = dict.fromkeys(number for program in training.programs for number in program.counted.by_input.values())
+    options = CaptureOptions(training.batch_dims, training.options.step.keep_grads, gradients=gradients, counted=tuple(counted))
     with one_device() if training.view == "global" else contextlib.nullcontext():
         if scheduled:
             try:

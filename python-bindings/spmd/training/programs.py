@@ -11,7 +11,6 @@ from ..capture import StepPackage
 from ..capture.call import StepCall
 from ..capture.observe.surroundings import surroundings
 from ..capture.ops import custom_ops
-from ..capture.optimizer.optimizers import Optimizers
 from ..capture.optimizer.scheduled import option_names
 from ..capture.world.unfollowed_hooks import AccumulationHooks
 from ..capture.world.captured_constants import CapturedConstant, EarlierCalls, are_alike, begun_with, captured_constants, \
@@ -29,6 +28,7 @@ from ..run.runtime import Trainer
 from ..torch_api.modules import GLOBAL_HOOKS, buffers_of, children_of, module_hooks_of, parameters_of, tensor_hooks_of
 from ..torch_api.tracing import DisableTorchFunctionSubclass, pytree
 from .batch_sizes import BatchSizes, OneSize
+from .counted_numbers import CountedNumbers
 from .live_state import Replaced
 
 
@@ -66,6 +66,8 @@ class Program:
 
     def __post_init__(self) -> None:
         self.hyper = [(i["name"], i["group"]) for i in self.package.step["inputs"] if i["kind"] == "hyper"]
+        self.counted = CountedNumbers(self.package)
+        self.scheduled = [name for name, group in self.hyper if name != "lr" and (name, group) not in self.counted]
         self._held_key = self.held.key(look_at(self.call.model).ids)
         self._reads = {one.path for one in self.constants if isinstance(one.value, torch.Tensor)}
         own = list(whole(self.call.model, self.held).named_parameters(remove_duplicate=False))
@@ -310,12 +312,6 @@ def key_of(call: StepCall, look: Look | None = None) -> tuple[Any, ...]:
     groups = tuple(tuple(map(id, group["params"])) for group in call.optimizers.param_groups)
     groups += tuple(str(dict(option_names(group))) for group in call.optimizers.groups_of_holders)
     return (*call.key(), groups, (modes, call.optimizers.hooks), surroundings(), torch.get_default_dtype())
-
-
-def options_of(optimizers: Optimizers) -> list[dict[str, str]]:
-    """The options of each param group, as text."""
-    return [{"params": str(len(group["params"])), **{name: repr(value) for name, value in option_names(group)}}
-            for group in optimizers.param_groups]
 
 
 def shapes_of(call: StepCall) -> str:

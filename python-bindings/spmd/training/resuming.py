@@ -17,6 +17,7 @@ from ..state.loading import Target, check_groups, drop_frozen_states, load_into,
 from ..state.source import Source
 from ..state.state_file import opened
 from ..state.untrained_file import NAME, untrained_file
+from .programs import Program
 from .randomness import drawn_of, follow_counters, step_counts
 from .training_state import TrainingState
 from .untrained import is_elsewhere, untrained_states
@@ -84,11 +85,29 @@ def _resume_now(training: TrainingState) -> None:
     source = checkpoints.source
     try:
         check_groups(source.notes, call.optimizers, source.describe())
+        if source.has_optimizer:
+            check_counted(training.current)
         checkpoints.had_state = any(state for _, state in call.optimizers.states)
         take_checkpoint(training)
     finally:
         checkpoints.source = None
     take_groups(source.notes, call.optimizers)
+
+
+def check_counted(program: Program) -> None:
+    """Raises where the optimizer has Python numbers that a checkpoint lacks: it has those of param groups."""
+    for number in program.counted.by_input.values():
+        if not number.is_in_groups:
+            raise RuntimeError(f"the optimizer counts in '{number}', and checkpoints have Python numbers of param groups only\n"
+                               "  hint: save optimizer.state_dict() with torch.save, and load that")
+
+
+def check_resumed_first(program: Program, batch: Sequence[torch.Tensor]) -> None:
+    """Raises where a checkpoint takes the place of the first step and the optimizer decides by its numbers what the next step
+    computes: the program was traced for the numbers that a first step leaves."""
+    if program.counted.by_input and program.package.first_step is not None and not program.package.guards.hold(batch):
+        raise RuntimeError(f"the optimizer chooses by '{next(iter(program.counted.by_input.values()))}' what it computes, and a checkpoint is "
+                           "loaded in the place of its first step\n  hint: call the compiled step once, then load the checkpoint")
 
 
 def take_checkpoint(training: TrainingState) -> None:

@@ -21,9 +21,10 @@ from ..torch_api.tracing import pytree
 from .batch_sizes import OneSize
 from .choose_program import agree, check_objects, find_need, program_for
 from .deferred import DeferredOutputs
+from .group_options import as_now
 from .programs import Need, Program
 from .randomness import follow_counters, step_counts
-from .resuming import take_checkpoint
+from .resuming import check_counted, check_resumed_first, take_checkpoint
 from .training_state import TrainingState
 
 
@@ -45,9 +46,15 @@ def run_step(training: TrainingState, make_call: Callable[[], StepCall]) -> Any:
     else:
         call, rows, need = agree(training, make_call)
     program = program_for(training, call, rows, need)
+    is_resumed = training.checkpoints.source is not None and training.checkpoints.source.has_optimizer
+    if is_resumed:
+        check_counted(program)
+        check_resumed_first(program, need.batch)
     size = _prepare(training, program, call, rows, need)
     trainer = program.trainer
     outputs, arrays = _run_on_ranks(training, program, size, call, rows)
+    if program.counted.advance(is_resumed):
+        program.options = as_now(program.options, call.optimizers)
     device = trainer.device_of(rows.batch)
     if size.rows is not None:
         arrays = program.sizes.outputs(arrays, size)
@@ -87,7 +94,8 @@ def _prepare(training: TrainingState, program: Program, call: StepCall, rows: St
         follow_counters(program, step_counts(call.optimizers))
     groups = call.optimizers.param_groups
     for name, group in program.hyper:
-        trainer.set_hyper(name, group, float(read_option(groups[group], name)))
+        counted = program.counted.now(name, group)
+        trainer.set_hyper(name, group, float(read_option(groups[group], name)) if counted is None else counted)
     return size
 
 
@@ -109,7 +117,6 @@ def _run_on_ranks(training: TrainingState, program: Program, size: OneSize, call
                 live.lose(error, training.steps)
             raise
         training.steps += 1
-        program.package.optimizer_numbers.put()
         live.after_step(program.package.gradients)
         for optimizer in call.optimizers.parts:
             mark_called(optimizer)

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 import torch
 
 from ..arrays import to_numpy, to_torch
-from ..capture.model.fakes import copy_hooks
+from ..capture.model.hooks import copy_hooks
 from ..interrupts import uninterrupted
 from ..models import DTYPES
 from ..offloaded import set_slot

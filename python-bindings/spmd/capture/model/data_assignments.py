@@ -17,7 +17,7 @@ from ..observe import patches
 from ..observe.memory import memory_of
 from ..observe.stacks import user_stack
 from ..values.known_values import KnownValues
-from .fakes import Input
+from .inputs import Input
 
 _data = torch.Tensor.data
 

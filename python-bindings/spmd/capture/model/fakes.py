@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import defaultdict
-from typing import Any, Iterator
+from typing import Any, Callable, Collection, Iterator
 
 import torch
 
 from ...models import DTYPES, tensor_names
 from ...offloaded import slots
 from ...precision import Precision
-from ...torch_api.modules import buffers_of, children_of, parameters_of, tensor_hooks_of
+from ...torch_api.modules import buffers_of, children_of, parameters_of
 from ...torch_api.tracing import FakeTensor, FakeTensorMode
 from ..errors import CaptureError
 from ..observe import patches
@@ -25,30 +25,22 @@ from ..optimizer.adafactor import count_in_tensors
 from ..optimizer.first_step import Beginning, check_keys, is_of_torch, materialize
 from ..optimizer.kept_gradients import kept_gradients
 from ..optimizer.masters import MASTER, state_in, stepping_masters, wanted_masters
+from ..optimizer.number_snapshot import Numbers
 from ..optimizer.optimizer_numbers import OptimizerNumbers, all_numbers, own_attributes
 from ..optimizer.optimizer_state import choose_implementation
 from ..optimizer.optimizers import Optimizers
+from ..optimizer.replaced_state import write_replaced
+from ..values.known_values import SYMBOLS
 from ..world.environment import Environment
-from ..world.held import Held, named_modules, whole
+from ..world.held import named_modules, whole
 from ..world.host_state import copied
 from ..world.leaked_values import LeakedValue, left_in_modules, put_blanks
 from ..world.reads.undone import undone
 from ..world.settings import Setting, settings_of
+from .counted_inputs import CountedInputs
+from .hooks import copy_hooks
+from .inputs import Input
 from .run import Run
-
-
-@dataclasses.dataclass
-class Input:
-    """One graph input. `fake` is what is traced; `real` the user's value, None where the step starts from `init`."""
-
-    kind: str  # param, buffer, state, hyper, rng, batch, constant
-    name: str
-    fake: torch.Tensor | None
-    real: torch.Tensor | None = None
-    state: str | None = None
-    init: float | None = None
-    group: int | None = None
-    value: float | int | None = None
 
 
 class ReplacedGradient(CaptureError):
@@ -79,7 +71,9 @@ class FakeStep:
         self._precision = precision
         self._kept = kept_gradients(model, precision)
         self._had_state: set[Any] = set()  # keys of the optimizers' state
-        self._beginnings: list[Beginning] = []  # of optimizers that have taken no step
+        self._beginnings: list[tuple[torch.optim.Optimizer, Beginning]] = []  # of optimizers that have taken no step
+        self._before_first, self._unstepped = list[Numbers](), environment.unstepped
+        self.counted = CountedInputs(optimizers, environment.counted, self.fake)
         self._stepped: dict[str, torch.Tensor] = {}  # gradients as optimizers got them
         self._first_state: list[tuple[torch.Tensor, str, torch.Tensor]] = []
         self._fakes: dict[int, torch.Tensor] = {}
@@ -139,6 +133,7 @@ class FakeStep:
                 undo.callback(part.param_groups.__setitem__, slice(None), list(part.param_groups))
             for group in (*self.optimizers.param_groups, *self.optimizers.groups_of_holders):
                 undo.callback(_restore, group, dict(group))
+            undo.callback(self.counted.end)
             undo.enter_context(patches.replaced({patches.FOREACH_TYPES: [*patches.FOREACH_TYPES.value(), FakeTensor]}))
             self._install_model()
             self._install_sentinels(undo)
@@ -164,22 +159,15 @@ class FakeStep:
         self.foreign[id(blank)] = "what an earlier call has left"
         return blank
 
-    @property
-    def first_step_differs(self) -> bool:
-        """True where an optimizer has taken no step and computes its first one otherwise than all later ones."""
-        return bool(self._beginnings)
+    def first_step_differs(self, stepped: Collection[int], inputs: Collection[tuple[Input, Any]]) -> bool:
+        """True where an optimizer has taken no step and computes its first one otherwise than all later ones. `stepped`: the
+        ids of the optimizers whose step() was traced; others count where `inputs`, those of the graph, have state."""
+        has_state = any(i.kind == "state" and i.state != "grad" for i, _ in inputs)
+        return any(has_state or id(optimizer) in stepped for optimizer, _ in self._beginnings)
 
-    def check_memory(self, held: Held) -> None:
-        """Different tensors in one memory: eager's update of one changes the other, which no graph would show. Of the
-        held modules, those that the step uses."""
-        owners: dict[int, str] = {}
-        for _, tensor, names in tensor_names(whole(self.model, held)).values():
-            if isinstance(tensor, FakeTensor) or tensor.device.type == "meta" or not tensor.numel():
-                continue
-            other = owners.setdefault(tensor.untyped_storage().data_ptr(), names[0])
-            if other != names[0]:
-                raise CaptureError(f"{other!r} and {names[0]!r} share memory without being the same tensor\n"
-                                   "  hint: tie them by assigning one Parameter to both modules, or clone one of them")
+    def unstepped(self, stepped: Collection[int]) -> set[int]:
+        """The ids of optimizers without state that were traced as after a first step, and of which the step calls no step()."""
+        return {id(optimizer) for optimizer, beginning in self._beginnings if not beginning.values} - set(stepped)
 
     def _install_model(self) -> None:
         for kind, tensor, names in self._tensors.values():
@@ -241,6 +229,8 @@ class FakeStep:
         for kind, tensor, own_names in self._tensors.values():
             if kind == "param":
                 self._add_states(own_names[0], self.fake(tensor), initial)
+        hyper += (Input("hyper", number.name, tensor, group=number.index, value=value) for number, tensor, value in
+                  self.counted.install(self._name_of, self.real_of, self.mode, self.run.is_first))
         self.inputs += hyper
         if self.run.is_first:
             masters = {p: state[MASTER] for p, state in self.optimizers.states if id(p) in self._masters}
@@ -248,8 +238,9 @@ class FakeStep:
                                  if isinstance(value, torch.Tensor) and value is not masters.get(p)]
             for optimizer in self.optimizers.parts:
                 optimizer.state = defaultdict(dict, {p: {MASTER: masters[p]} for p in optimizer.state if p in masters})
-            for beginning in self._beginnings:
+            for optimizer, beginning in self._beginnings:
                 beginning.undo()
+                self._before_first.append(Numbers.of(optimizer))
 
     def _install_state(self, optimizer: torch.optim.Optimizer) -> dict[int, float | None]:
         """Fakes in the place of one optimizer's parameters and state; what the states begin with that it makes."""
@@ -281,10 +272,11 @@ class FakeStep:
             initial = begins.values
             if begins.differs:  # a program of the first step writes all; where some state exists, none can
                 initial = {number: value if number in begins.masters else None if known else 0.0 for number, value in initial.items()}
-            if begins.differs and not known:
-                self._beginnings.append(begins)
-            elif known:
+            if known or begins.differs and id(optimizer) in self._unstepped:
                 begins.undo()
+                optimizer.state = defaultdict(dict, optimizer.state if known else {})
+            elif begins.differs:
+                self._beginnings.append((optimizer, begins))
             known = {**optimizer.state, **known}
         optimizer.state = defaultdict(dict, known)
         for p, state in optimizer.state.items():
@@ -318,12 +310,29 @@ class FakeStep:
         """Those that the trace begins with."""
         numbers = OptimizerNumbers.of((*self.optimizers.parts, *self.optimizers.holders), lambda key: self._reals.get(id(key), key),
                                       lambda key: key in self._had_state)
-        numbers.changes = [change for beginning in self._beginnings for change in beginning.changes]
+        self.counted.note_made(numbers, lambda key: key in self._had_state)
         return numbers
 
-    def keep_first_state(self) -> None:
-        """At the end of a traced first step: the state that the optimizer made becomes the graph's state, of that which later
+    def first_numbers(self, numbers: OptimizerNumbers, recipe: Callable[[Any], Callable[[], Any] | None]) -> None:
+        """At the end of a traced first step: what that leaves in Python. `recipe`: how a call computes a traced value."""
+        after = [Numbers.of(before.optimizer) for before in self._before_first]
+        changes = [change for before, now in zip(self._before_first, after) for change in before.changes(now)]
+        numbers.changes = [dataclasses.replace(change, after=None, following=recipe(change.after))
+                           if isinstance(change.after, (torch.Tensor, *SYMBOLS)) else change for change in changes]
+        numbers.made = [entry for now in after for entry in now.made(self.real_of, recipe, {id(i.fake) for i in self.inputs})]
+
+    def _name_of(self, parameter: Any) -> str | None:
+        found = self._tensors.get(id(self.real_of(parameter)))
+        return found and found[2][0]
+
+    def keep_state(self) -> None:
+        """At the end of a traced step: what the optimizer made becomes the graph's state, in a first step of that which later
         steps use."""
+        if not self.run.is_first:
+            owned = {i.name: i.fake for i in self.inputs if i.kind == "param"}
+            kept = [p.grad for p in owned.values() if p.grad is not None]
+            write_replaced([(self.optimizers.state_of(owned[i.name]), i.state, i.fake) for i in self.inputs
+                            if i.kind == "state" and i.state not in ("grad", MASTER)], [*(i.fake for i in self.inputs), *kept])
         names = {id(i.fake): i.name for i in self.inputs if i.kind == "param"}
         with torch.no_grad():
             for parameter, name, kept in self._first_state:
@@ -468,7 +477,7 @@ class FakeStep:
         for i in self.inputs:
             if i.kind != "state" or i.state in ("grad", MASTER) or i.real is not None or id(i.fake) not in used:
                 continue
-            if i.init is None or exists and self.first_step_differs:
+            if i.init is None or exists and self._beginnings:
                 raise CaptureError(f"optimizer state {i.state!r} of {i.name!r} begins with the first step, and other state of the "
                                    "step's optimizers exists already\n  hint: take one step in eager PyTorch that updates all "
                                    "parameters, before the first compiled one")
@@ -479,7 +488,7 @@ class FakeStep:
         known = {id(i.fake) for i in self.inputs if i.kind == "state"}
         for i in self.inputs:
             for state, value in self.optimizers.state_of(i.fake).items() if i.kind == "param" else ():
-                if not isinstance(value, FakeTensor) or id(value) in known:
+                if not isinstance(value, FakeTensor) or id(value) in known or self.counted.has(i.real, state):
                     continue
                 if not i.real.requires_grad:
                     raise CaptureError(f"the step trains {i.name!r}, which was frozen when the call began, and its optimizer has no "
@@ -512,15 +521,6 @@ class FakeStep:
     def leftover_gradients(self) -> list[str]:
         """Parameters whose .grad outlives the step."""
         return [i.name for i in self.inputs if i.kind == "param" and i.fake.grad is not None]
-
-
-def copy_hooks(source: torch.Tensor, target: torch.Tensor) -> None:
-    """The hooks of a parameter, which neither a twin nor a deep copy has."""
-    backward_hooks, accumulate_hooks = tensor_hooks_of(source)
-    for hook in (backward_hooks or {}).values():
-        target.register_hook(hook)
-    for hook in (accumulate_hooks or {}).values():
-        target.register_post_accumulate_grad_hook(hook)
 
 
 def _restore(target: dict, saved: dict) -> None:

@@ -283,6 +283,9 @@ CHECK_WITH = Patch(*private.CHECK_WITH, "A condition that is known only in the s
 VALIDATE_ARGS = Patch(*private.VALIDATE_ARGS,
                       "torch.distributions reads values only to reject them.")
 
+MATH = tuple(Patch("math", name, "A step computes with Python numbers that are another one in each call.")
+             for name in ("sqrt", "pow", "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh", "atan", "hypot"))
+
 # observe/ and messages: conversions out of PyTorch, and what PyTorch logs
 
 TENSOR_NUMPY = Patch("torch:Tensor", "numpy",

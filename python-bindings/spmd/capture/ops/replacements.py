@@ -8,7 +8,7 @@ import torch
 
 from ..errors import error_at
 from ..observe.dispatch_mode import Handler, OpCall, Phase
-from . import collectives, custom_ops, prims, strides
+from . import collectives, custom_ops, out_arguments, prims, strides
 from .complex_numbers import ComplexNumbers
 
 Rule = Callable[[OpCall], "Callable[..., Any] | None"]
@@ -17,7 +17,7 @@ Rule = Callable[[OpCall], "Callable[..., Any] | None"]
 def rules(knows: Callable[[torch.Tensor], bool], complex_numbers: ComplexNumbers) -> list[Rule]:
     """Each gives the function to call in an operator's place, or None. `knows`: whether the trace knows a tensor's values."""
     return [custom_ops.decomposition, collectives.in_its_place, functools.partial(prims.in_atens_words, knows=knows),
-            strides.in_order_of_memory, complex_numbers.rule]
+            out_arguments.into_out, strides.in_order_of_memory, complex_numbers.rule]
 
 
 class Replacements(Handler):

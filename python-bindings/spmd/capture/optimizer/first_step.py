@@ -19,9 +19,9 @@ from ...torch_api.tracing import FakeTensor, FakeTensorMode, disable_current_mod
 from ..errors import CaptureError, Frame, error_at, explain
 from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
 from ..observe.memory import memory_of
-from ..world.host_state import copied
 from .masters import MASTER
-from .optimizer_numbers import MISSING, Change, are_alike, is_plain, numbers_of, own_attributes
+from .number_snapshot import Numbers
+from .optimizer_numbers import Change, own_attributes
 from .optimizer_state import traceable_step
 from .optimizers import Optimizers
 
@@ -63,7 +63,7 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode, masters:
     optimizer may reject."""
     optimizer.state = defaultdict(dict)
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
-    before, seen = _Numbers.of(optimizer), None
+    before, seen = Numbers.of(optimizer), None
     with mode, torch.no_grad(), traceable_step(Optimizers([optimizer])):
         gradients = [torch.zeros_like(p, dtype=p.grad_dtype) for p in parameters]
         try:
@@ -75,7 +75,7 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode, masters:
                 before.put()
                 for group in made_capturable:
                     group["capturable"] = False
-                before = _Numbers.of(optimizer)
+                before = Numbers.of(optimizer)
                 first = _run(optimizer, parameters, gradients)
         except CaptureError:
             raise
@@ -85,7 +85,7 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode, masters:
                 return Beginning()
             raise explain(error, "", None, ()) from error
         _check_places(optimizer, first)
-        after = _Numbers.of(optimizer)
+        after = Numbers.of(optimizer)
         if not is_of_torch(optimizer):
             _check_memory(optimizer, first)
             seen = _Observation(first, _later(optimizer, parameters, gradients), before, after)
@@ -101,10 +101,10 @@ def materialize(optimizer: torch.optim.Optimizer, mode: FakeTensorMode, masters:
 
 
 def _later(optimizer: torch.optim.Optimizer, parameters: list[torch.Tensor],
-           gradients: list[torch.Tensor]) -> tuple[_StepOperators, _Numbers] | None:
+           gradients: list[torch.Tensor]) -> tuple[_StepOperators, Numbers] | None:
     """The operators of a second step and the numbers after it. None if it fails: the trace of a later step says why."""
     try:
-        return _run(optimizer, parameters, gradients), _Numbers.of(optimizer)
+        return _run(optimizer, parameters, gradients), Numbers.of(optimizer)
     except Exception:
         return None
 
@@ -123,9 +123,9 @@ class _Observation:
     """The first step, the second one and its numbers, and the numbers before and after the first."""
 
     first: _StepOperators
-    later: tuple[_StepOperators, _Numbers] | None
-    before: _Numbers
-    after: _Numbers
+    later: tuple[_StepOperators, Numbers] | None
+    before: Numbers
+    after: Numbers
 
     def beginning(self, states: Collection[int]) -> tuple[dict[int, float], bool]:
         """Constants of the state, and whether the first step differs."""
@@ -313,43 +313,3 @@ def _check_memory(optimizer: torch.optim.Optimizer, first: _StepOperators) -> No
                 if other != f"state {name!r}":
                     raise error_at(stack, f"state {name!r} of {type(optimizer).__qualname__} has the memory of {other}",
                                    f"begin it as a copy: state[{name!r}] = p.detach().clone()")
-
-
-@dataclasses.dataclass
-class _Numbers:
-    """What an optimizer holds that is no tensor, and the objects that hold it."""
-
-    optimizer: torch.optim.Optimizer
-    state: dict[Any, dict[str, Any]]
-    groups: list[dict[str, Any]]
-    attributes: dict[str, Any]
-
-    @classmethod
-    def of(cls, optimizer: torch.optim.Optimizer) -> _Numbers:
-        return cls(optimizer, {p: {k: copied(v) for k, v in state.items()} if isinstance(state, dict) else state
-                               for p, state in optimizer.state.items()},
-                   [{k: copied(v) for k, v in group.items() if k != "params"} for group in optimizer.param_groups],
-                   {k: copied(v) for k, v in own_attributes(optimizer).items()})
-
-    def put(self) -> None:
-        """Gives the optimizer what this has."""
-        self.optimizer.state = defaultdict(dict, self.state)
-        for group, own in zip(self.optimizer.param_groups, self.groups):
-            for name in [k for k in group if k != "params" and k not in own]:
-                del group[name]
-            group.update((k, copied(v)) for k, v in own.items())
-        vars(self.optimizer).update((k, copied(v)) for k, v in self.attributes.items())
-
-    def changes(self, later: _Numbers) -> list[Change]:
-        """What is otherwise later, in the param groups and in the optimizer itself."""
-        holders = [(vars(self.optimizer), self.attributes, later.attributes),
-                   *zip(self.optimizer.param_groups, self.groups, later.groups)]
-        return [Change(holder, name, before.get(name, MISSING), after[name]) for holder, before, after in holders
-                for name in after if is_plain(after[name]) and not are_alike(before.get(name, MISSING), after[name])]
-
-    def differ(self, later: _Numbers) -> bool:
-        """Whether `later` has another value for a number, or a number more in a state entry that both have."""
-        before, after = (numbers_of({"state": {str(i): s for i, s in enumerate(n.state.values())}, "groups": n.groups,
-                                     "attributes": n.attributes}, ["state"]) for n in (self, later))
-        return any(watched in after and after[watched] != number for watched, number in before.items()) \
-            or any(watched not in before for watched in after if not watched.path.startswith("state"))

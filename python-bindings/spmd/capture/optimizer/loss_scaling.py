@@ -29,6 +29,7 @@ from ...torch_api.tensors import foreach_norm
 from ..errors import HINT_OF_F16_GRADIENTS, error_at, users_frames
 from ..observe import patches
 from ..world.scaler_state import ScalerState
+from .number_snapshot import Numbers
 
 _CLASSES = (GradScaler, torch.cuda.amp.GradScaler, torch.cpu.amp.GradScaler)
 
@@ -95,20 +96,33 @@ def _masked_step(self: GradScaler, optimizer: torch.optim.Optimizer, state: dict
     found = sum(state["found_inf_per_device"].values()) > 0
     parameters = [p for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
 
-    def states() -> list[torch.Tensor]:
-        return [value for p in parameters for value in optimizer.state.get(p, {}).values() if isinstance(value, torch.Tensor)]
+    def states() -> dict[tuple[torch.Tensor, str], torch.Tensor]:
+        return {(p, name): value for p in parameters for name, value in optimizer.state.get(p, {}).items()
+                if isinstance(value, torch.Tensor)}
 
-    changed = [*parameters, *states()]
+    own, numbers = states(), Numbers.of(optimizer)
     with torch.no_grad():
-        before = [value.clone() for value in changed]
+        before = {key: value.clone() for key, value in own.items()}
+        old_parameters = [p.clone() for p in parameters]
     result = optimizer.step(*args, **kwargs)
-    if len(states()) > len(changed) - len(parameters):
-        raise error_at(users_frames(), f"{type(optimizer).__qualname__} computes its first step otherwise than all later ones, as SGD "
+    kind, now = type(optimizer).__qualname__, states()
+    if counted := numbers.first_changed(Numbers.of(optimizer)):
+        raise error_at(users_frames(), f"{kind} changes the Python number {counted} in its step(), and a GradScaler skips steps by "
+                       "values that Python does not read", "keep the number as a tensor in the state of each parameter, or train "
+                       "in bf16 without a GradScaler")
+    if len(now) > len(own):
+        raise error_at(users_frames(), f"{kind} computes its first step otherwise than all later ones, as SGD "
                        "with dampening does, and a GradScaler may skip the first step",
                        "take one step in eager PyTorch before the first compiled one")
     with torch.no_grad():
-        for value, old in zip(changed, before, strict=True):
-            value.copy_(torch.where(found, old, value))
+        for p, old in zip(parameters, old_parameters, strict=True):
+            p.copy_(torch.where(found, old, p))
+        for (p, name), value in now.items():
+            kept = torch.where(found, before[p, name], value)
+            if value is own[p, name]:
+                value.copy_(kept)
+            else:
+                optimizer.state[p][name] = kept
     return result
 
 

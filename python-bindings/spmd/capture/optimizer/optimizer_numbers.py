@@ -6,6 +6,7 @@ changed between calls another program.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, Callable, Iterable
 
 import torch
@@ -48,8 +49,15 @@ def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[
 
 
 def own_attributes(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
-    """What its own class keeps in it."""
-    return {k: v for k, v in vars(optimizer).items() if k not in _OWN and not k.startswith("_")}
+    """What its own class keeps in it; of private attributes those that are numbers."""
+    return {k: v for k, v in vars(optimizer).items()
+            if k not in _OWN and (not k.startswith("_") or type(v) in (int, float) and k not in _private_attributes())}
+
+
+@functools.cache
+def _private_attributes() -> frozenset[str]:
+    """Those of torch.optim.Optimizer, and of what wraps its step()."""
+    return frozenset(vars(torch.optim.SGD([torch.zeros(1)], lr=0.1)))
 
 
 def numbers_of(held: dict[str, Any], changing: Iterable[str] = (_ROOT,)) -> dict[Watched, Any]:
@@ -77,6 +85,13 @@ def are_alike(a: Any, b: Any) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
+class Computed:
+    """Stands for a number that a call computes from those with which it begins."""
+
+    following: Callable[[], Any]
+
+
+@dataclasses.dataclass(frozen=True)
 class Change:
     """What a step changes in Python: the entry `name` of a param group, or the attribute of an optimizer."""
 
@@ -84,6 +99,7 @@ class Change:
     name: str
     before: Any
     after: Any
+    following: Callable[[], Any] | None = None  # what computes it in the call, where it is no constant
 
     def undo(self) -> None:
         if self.before is MISSING:
@@ -92,18 +108,20 @@ class Change:
             self.holder[self.name] = copied(self.before)
 
     def do(self) -> None:
-        self.holder[self.name] = copied(self.after)
+        self.holder[self.name] = float(self.following()) if self.following else copied(self.after)
 
 
 @dataclasses.dataclass
 class OptimizerNumbers:
     """Those of the state and of the optimizers themselves that a trace began with. Each `found` has an optimizer, a key of
     its state (None: the optimizer's own attributes) and numbers; each `made` the numbers of state that did not exist, and
-    that eager would have made in the first step; `changes`: what that changes in numbers which existed."""
+    that eager would have made in the first step; `changes`: what that changes in numbers which existed.
+    `counted`: numbers that later steps change (counted.py)."""
 
     found: list[tuple[torch.optim.Optimizer, Any, dict[Watched, Any]]] = dataclasses.field(default_factory=list)
     made: list[tuple[torch.optim.Optimizer, Any, dict[str, Any]]] = dataclasses.field(default_factory=list)
     changes: list[Change] = dataclasses.field(default_factory=list)
+    counted: list[Any] = dataclasses.field(default_factory=list)
 
     @staticmethod
     def of(optimizers: Iterable[torch.optim.Optimizer], real: Callable[[Any], Any], is_known: Callable[[Any], bool]) \
@@ -131,12 +149,14 @@ class OptimizerNumbers:
                     return f"{named} is {now[watched]!r}, it was {number!r}"
         return ""
 
-    def put(self) -> None:
-        """Does what eager's first step does in Python; once."""
+    def put(self, is_loaded: Callable[[Change], bool]) -> None:
+        """What eager's first step does in Python, once. `is_loaded`: the number is one that a checkpoint has given."""
         for part, key, entries in self.made:
             state = part.state.setdefault(key, {})
             for name, value in entries.items():
-                state.setdefault(name, value)
+                if name not in state:
+                    state[name] = float(value.following()) if isinstance(value, Computed) else value
         for change in self.changes:
-            change.do()
+            if not is_loaded(change):
+                change.do()
         self.made, self.changes = [], []

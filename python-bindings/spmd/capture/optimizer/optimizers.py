@@ -140,6 +140,9 @@ def _sort(optimizer: torch.optim.Optimizer, parts: list[torch.optim.Optimizer], 
     if id(optimizer) in seen:
         return set()
     seen.add(id(optimizer))
+    if not hasattr(optimizer, "param_groups"):
+        raise CaptureError(f"{type(optimizer).__qualname__} is a torch.optim.Optimizer without param_groups\n"
+                           "  hint: pass the optimizer that it holds to the step")
     known = len(parts)
     below = [_sort(inner, parts, holders, seen) for inner in _held_by(optimizer)]
     inner = {id(p) for part in parts[known:] for group in part.param_groups for p in group["params"]}.union(*below)

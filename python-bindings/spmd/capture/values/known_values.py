@@ -86,6 +86,11 @@ class Computation:
     args: tuple
     roots: tuple[tuple[torch.Tensor, int | Place], ...]
 
+    @property
+    def places(self) -> list[str]:
+        """The paths of the roots that are no tensors of the batch."""
+        return [place.path for _, place in self.roots if isinstance(place, Place)]
+
     def run(self, batch: Sequence[torch.Tensor] = ()) -> Any:
         """Of this batch, of which nothing is changed. None where eager would raise."""
         with disable_current_modes(), torch.no_grad():
@@ -125,6 +130,10 @@ class KnownValues:
         """What the tensor is in every call, if that is known."""
         found = self._computation(torch.clone, (tensor,)) if isinstance(tensor, FakeTensor) and self.knows(tensor) else None
         return None if found is None or found.roots else found.run()
+
+    def computation_of_value(self, tensor: torch.Tensor) -> Computation | None:
+        """What computes the tensor, if that is known before a step."""
+        return self._computation(torch.clone, (tensor,)) if self.knows(tensor) else None
 
     def _computation(self, func: Any, args: tuple) -> Computation | None:
         self.questions += 1

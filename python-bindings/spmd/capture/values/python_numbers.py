@@ -7,7 +7,7 @@ meets PyTorch's symbol of a number that a graph has, as .item() gives of other t
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable
+from typing import Any, Callable, Iterable
 
 import torch
 from torch.fx import Graph, Node
@@ -15,6 +15,8 @@ from torch.fx import Graph, Node
 from ...torch_api.tracing import pytree
 from ..errors import error_at
 from ..observe.function_mode import FunctionPhase
+from .number import Number, is_like_number, is_number_tensor, mark_number, symbol_of
+from .number_arguments import OF_NUMBERS, call_with_tensors, with_numbers
 
 _aten = torch.ops.aten
 _BINARY = {operator.add: _aten.add.Tensor, operator.sub: _aten.sub.Tensor, operator.mul: _aten.mul.Tensor,
@@ -59,55 +61,9 @@ def _operand(node: Node, value: Any, kind: type) -> Node:
     return made
 
 
-class Number(torch.SymFloat):
-    """A number that a step computes; `tensor` is it, 0-dim and of f64."""
-
-    def __init__(self, tensor: torch.Tensor):
-        self.tensor, self._symbol = tensor, None
-
-    @property
-    def node(self) -> Any:
-        return self.symbol.node
-
-    @property
-    def symbol(self) -> torch.SymFloat:
-        """PyTorch's symbol of it, which is a node of the graph from here on."""
-        if self._symbol is None:
-            self._symbol = _aten._local_scalar_dense.default(self.tensor)
-        return self._symbol
-
-    def __pos__(self) -> Number:
-        return self
-
-    def __neg__(self) -> Number:
-        return Number(-self.tensor)
-
-    def __abs__(self) -> Number:
-        return Number(self.tensor.abs())
-
-
-def _arithmetic(name: str, compute: Callable, is_reflected: bool) -> Callable:
-    """A method of Number on another one, or on a Python number."""
-    def method(self: Number, other: Any) -> Any:
-        if isinstance(other, Number):
-            value = other.tensor
-        elif type(other) in (float, int, bool):
-            if compute is torch.div and not is_reflected and other == 0:
-                raise ZeroDivisionError("float division by zero")
-            value = torch.full((), float(other), dtype=torch.float64)
-        else:
-            return getattr(super(Number, self), name)(other)
-        return Number(compute(value, self.tensor) if is_reflected else compute(self.tensor, value))
-    return method
-
-
-for _name, _compute in (("add", torch.add), ("sub", torch.sub), ("mul", torch.mul), ("truediv", torch.div)):
-    setattr(Number, f"__{_name}__", _arithmetic(f"__{_name}__", _compute, False))
-    setattr(Number, f"__r{_name}__", _arithmetic(f"__r{_name}__", _compute, True))
-
-
 class PythonNumbers:
-    """Gives Numbers for .item() of tensors of which `is_computed` says so, and symbols in their place to PyTorch's functions."""
+    """Gives Numbers for .item() of tensors of which `is_computed` says so, and takes Numbers in the arguments of PyTorch's
+    functions: as tensors where the graph has none of them (number_arguments.py), otherwise as symbols."""
 
     function_phase = FunctionPhase.NUMBER
 
@@ -118,19 +74,52 @@ class PythonNumbers:
         """As FunctionHandler.call."""
         if func is torch.Tensor.item and self._is_computed(args[0]):
             return Number(below(torch.Tensor.to, (below(torch.Tensor.detach, args, {}), torch.float64), {"copy": True}))
-        return below(func, with_symbols(args), with_symbols(kwargs))
+        if getattr(func, "__name__", "") in OF_NUMBERS:
+            args, kwargs = with_numbers(args, kwargs)
+        if len(args) == 2 and not kwargs and is_like_number(args[0]) \
+                and (found := _on_tensors(func, args, below)) is not NotImplemented:
+            return found
+        if not has_numbers(args) and not has_numbers(kwargs.values()):
+            return below(func, args, kwargs)
+        other = call_with_tensors(func, args, kwargs, below)
+        return below(func, with_symbols(args), with_symbols(kwargs)) if other is NotImplemented else other
 
 
-def symbol_of(value: Any) -> Any:
-    """A number as PyTorch knows it; any other value as it is."""
-    return value.symbol if isinstance(value, Number) else value
+_OPERATORS = {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": operator.truediv, "truediv": operator.truediv,
+              "pow": operator.pow}
+_COMPARISONS = {"gt", "ge", "lt", "le", "eq", "ne"}
+
+
+def _on_tensors(func: Callable, args: tuple, below: Callable) -> Any:
+    """Arithmetic of a 0-dim tensor of f64 on a number; NotImplemented for any other function."""
+    left, right = args
+    name = getattr(func, "__name__", "")
+    base = name.strip("_")
+    is_reflected = base.startswith("r") and base[1:] in _OPERATORS
+    base = base[1:] if is_reflected else base
+    if base not in _OPERATORS and base not in _COMPARISONS:
+        return NotImplemented
+    is_in_place = name.endswith("_") and not name.endswith("__") or name.startswith("__i")
+    if isinstance(right, Number):
+        if not is_number_tensor(left) or is_in_place or base in _COMPARISONS:
+            return below(func, (left, right.tensor), {})
+        number = Number(left, is_known=True)
+        return _OPERATORS[base](right, number) if is_reflected else _OPERATORS[base](number, right)
+    if is_in_place or base in _COMPARISONS or not is_number_tensor(left) \
+            or not (is_number_tensor(right) or type(right) in (int, float, bool)):
+        return NotImplemented
+    if base in ("div", "truediv") and (left if is_reflected else right) == 0:  # of a learning rate a guard
+        raise ZeroDivisionError("float division by zero")
+    return mark_number(below(func, args, {}))
+
+
+def has_numbers(values: Iterable[Any]) -> bool:
+    """Whether a Number is among the arguments of a function, or in their lists."""
+    values = list(values)
+    return any(type(value) in (Number, list, tuple) for value in values) \
+        and any(isinstance(leaf, Number) for leaf in pytree.tree_leaves(values))
 
 
 def with_symbols(arguments: Any) -> Any:
     """The arguments of one of PyTorch's functions, which knows symbols only."""
-    values = arguments.values() if isinstance(arguments, dict) else arguments
-    if not any(type(value) in (Number, list, tuple) for value in values):
-        return arguments
-    if not any(isinstance(leaf, Number) for leaf in pytree.tree_leaves(arguments)):
-        return arguments
     return pytree.tree_map(symbol_of, arguments)

@@ -14,6 +14,7 @@ from ...torch_api.tracing import pytree
 from ..errors import Frame, depends_on_values
 from ..observe.dispatch_mode import Handler, OpCall, Phase
 from .known_values import SYMBOLS, KnownValues
+from .number import Number
 from .value_guards import ValueGuards
 
 _ITEM = torch.ops.aten._local_scalar_dense.default
@@ -46,6 +47,17 @@ class ReadValues(Handler):
             return number
         self._with_known_sizes(call)
         return NotImplemented
+
+    def recipe(self, value: Any) -> Callable[[], Any] | None:
+        """What computes a traced number from numbers that a call knows without its batch, if it follows from these."""
+        if isinstance(value, Number):
+            value = value.tensor
+        if isinstance(value, (torch.SymFloat, torch.SymInt)):
+            return self._guards.recipe(value.node.expr)
+        found = self._known.computation_of_value(value) if isinstance(value, torch.Tensor) and value.numel() == 1 else None
+        if found is None or len(found.places) != len(found.roots):
+            return None
+        return found.run
 
     def note(self, call: OpCall, result: Any) -> None:
         args, kwargs = call.args, call.kwargs

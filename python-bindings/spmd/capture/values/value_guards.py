@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, Sequence
+from typing import Any, Callable, Collection, Sequence
 
 import sympy
 import torch
+from sympy.logic.boolalg import Boolean
 
-from ..errors import Frame
+from ..errors import Frame, error_at
 from .known_values import Computation, KnownNumber
 
 
@@ -67,8 +68,9 @@ _KINDS = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
 class ValueGuards:
     """The questions of one trace, each with what the step was told."""
 
-    def __init__(self, batch: Sequence[torch.Tensor] = ()):
-        self._batch, self._questions, self._numbers = batch, [], {}
+    def __init__(self, batch: Sequence[torch.Tensor] = (), moving: Collection[str] = ()):
+        """`moving`: paths of numbers that are others in each call, and that are told in comparisons only."""
+        self._batch, self._moving, self._questions, self._numbers = batch, moving, [], {}
 
     def __bool__(self) -> bool:
         return bool(self._questions)
@@ -86,7 +88,15 @@ class ValueGuards:
         symbols = sorted(expression.free_symbols, key=str)
         if not symbols or not all(symbol in self._numbers for symbol in symbols):
             return None
+        if expression.is_Symbol or not isinstance(expression, Boolean):  # a Symbol is a Boolean, too
+            self._refuse_moving([path for symbol in symbols for path in self._numbers[symbol].places], stack)
         return self._tell(expression, tuple((symbol, self._numbers[symbol]) for symbol in symbols), stack)
+
+    def _refuse_moving(self, paths: Sequence[str], stack: tuple[Frame, ...]) -> None:
+        path = next((path for path in paths if path in self._moving), None)
+        if path is not None:
+            raise error_at(stack, f"the step takes the Python number '{path}', which every call changes, for a constant: an index, a "
+                           "size, range(), int() or float() of it", "compute with it, or compare it (step > 5)")
 
     def known_number(self, symbol: Any) -> Any:
         """What computes a symbol of the graph in each call, to stand in its place; the symbol if no call can."""
@@ -96,6 +106,14 @@ class ValueGuards:
             return symbol
         kind = next(kind for symbolic, kind in _KINDS.items() if isinstance(symbol, symbolic))
         return _AskedNumber(_Question(expression, tuple((one, self._numbers[one]) for one in symbols), None, ()), kind)
+
+    def recipe(self, expression: sympy.Basic) -> Callable[[], Any] | None:
+        """What computes an expression of numbers that are known without a batch."""
+        symbols = sorted(expression.free_symbols, key=str)
+        if not all(symbol in self._numbers and len(self._numbers[symbol].places) == len(self._numbers[symbol].roots) for symbol in symbols):
+            return None
+        question = _Question(expression, tuple((symbol, self._numbers[symbol]) for symbol in symbols), None, ())
+        return lambda: question.answer(())
 
     def tell_value(self, computation: Computation, stack: tuple[Frame, ...]) -> Any:
         return self._tell(None, ((None, computation),), stack)

@@ -17,7 +17,7 @@ from ...torch_api.tracing import pytree
 from ..call import StepCall
 from ..errors import CaptureError, Frame, error_at
 from ..loops.iterations import Repeat, of_iteration
-from ..model.fakes import Input
+from ..model.inputs import Input
 from ..ops.custom_ops import kernels_of
 from ..optimizer.casts import is_used, regions
 from ..optimizer.masters import MASTER, wanted_masters

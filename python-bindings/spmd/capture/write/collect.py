@@ -5,7 +5,9 @@ import torch
 import torch.fx
 
 from ..loops.iterations import Repeat
-from ..model.fakes import FakeStep, Input
+from ..model.fakes import FakeStep
+from ..model.inputs import Input
+from ..model.shared_memory import check_memory
 from ..world.environment import Environment
 from ..world.held import name_tensors
 from .graph import Trace
@@ -29,7 +31,7 @@ def collect(module: torch.fx.GraphModule, fakes: FakeStep, environment: Environm
     dropped = _drop_unread_gradients(graph, fakes, placeholders)
     with_users = used(placeholders, repeats)
     held = environment.held.only(_used_modules(fakes, placeholders, with_users))
-    fakes.check_memory(held)
+    check_memory(fakes.model, held)
     unused = set(environment.held.modules) - set(held.modules)
     inputs = [(i, [n]) for i, n in zip(fakes.inputs, placeholders, strict=True)
               if (i.kind not in ("state", "rng") or n in with_users or fakes.run.accumulates and i.kind == "state" and n not in dropped

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from ..model.fakes import Input
+from ..model.inputs import Input
 from .graph import Trace
 
 

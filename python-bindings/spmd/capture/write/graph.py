@@ -9,7 +9,7 @@ import torch.fx
 from ...torch_api.operators import OpOverload
 from ..loops.iterations import Repeat, of_iteration
 from ..model.activation_checkpoint import Checkpoints
-from ..model.fakes import Input
+from ..model.inputs import Input
 from ..model.run import Run
 from ..observe.op_recorder import provenance
 from ..optimizer.gradients import Gradients, first_use

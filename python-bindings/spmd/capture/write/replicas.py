@@ -15,7 +15,7 @@ import torch
 
 from ...torch_api.tensors import version_of
 from ..errors import CaptureError
-from ..model.fakes import copy_hooks
+from ..model.hooks import copy_hooks
 from ..observe.dispatch_mode import DispatchMode, Handler, OpCall, Phase
 from ..ops.collectives import Exchange
 from ..optimizer.optimizers import Optimizers
