@@ -110,7 +110,7 @@ class TraceSession:
         traced = collect(module, self.fakes, self.environment, self.followers.iterations.repeats, self.results)
         self.followers.guards.forget_batch()
         updates = +self.followers.recorder.updates  # of optimizers whose step() was called
-        self.findings.unstepped = set() if self.run.is_first else self.fakes.unstepped(updates)
+        self.findings.unstepped = set() if self.run.is_first else self.fakes.unstepped(updates, self.call.options.counts)
         traced.held.watched = {path: found for path, found in traced.held.watched.items()
                                if any(id(part) in self.followers.recorder.called for part in found[1].modules())}
         return dataclasses.replace(

@@ -274,11 +274,20 @@ def _capture(training: TrainingState, call: StepCall, scheduled: list[str], grad
         return capture_call(call, options)
 
 
+_GRADIENT = "optimizer/grad/"  # keys of gradients among the weights
+
+
 def _load(training: TrainingState, artifact: Path, package: StepPackage,
           missing: set[str]) -> tuple[Trainer, Trainer, OwnStates]:
     """A trainer, the one whose state it trains, and which states that has: those of an earlier program where both hold
     the same tensors. What is `missing` among the weights is written to it next."""
-    weights, states = package.weights, OwnStates.of(package)
+    weights, states, gradients = package.weights, OwnStates.of(package), {}
+    if package.first_step is not None:  # the runtime takes a first step where it is given no optimizer state, and a gradient is one
+        gradients = {name: tensor for name, tensor in weights.items() if name.startswith(_GRADIENT)}
+        weights = {name: tensor for name, tensor in weights.items() if name not in gradients}
+        if known := next((name for name in weights if name.startswith("optimizer/")), None):
+            raise CaptureError(f"an optimizer begins with this step, and {known!r} of another one exists already\n  hint: take one step in "
+                               "eager PyTorch that updates all parameters, before the first compiled one")
     with tempfile.TemporaryDirectory(prefix="spmd.") as folder:
         constants, everything = Path(folder) / "constants.safetensors", Path(folder) / "weights.safetensors"
         # A program of the first step runs on state that no other program has.
@@ -296,11 +305,13 @@ def _load(training: TrainingState, artifact: Path, package: StepPackage,
             save_tensors({n: t for n, t in weights.items() if not t.is_meta}, everything)
         everything = processes.share_file(everything, Path(folder)) if processes.world > 1 else everything
         try:
-            trainer = Trainer(artifact, weights=everything, written_next=bool(missing), **training.trainer_options)
+            trainer = Trainer(artifact, weights=everything, written_next=bool(missing or gradients), **training.trainer_options)
         except RunError as error:
             _refuse_shapes(package, None, error)
             raise
         _refuse_shapes(package, [(info.state, info.name, list(info.shape)) for info in trainer.tensors])
+        for name, tensor in gradients.items():
+            trainer.write("grad", name.removeprefix(_GRADIENT), tensor.detach().cpu())
         return trainer, trainer, states
 
 

@@ -165,9 +165,10 @@ class FakeStep:
         has_state = any(i.kind == "state" and i.state != "grad" for i, _ in inputs)
         return any(has_state or id(optimizer) in stepped for optimizer, _ in self._beginnings)
 
-    def unstepped(self, stepped: Collection[int]) -> set[int]:
-        """The ids of optimizers without state that were traced as after a first step, and of which the step calls no step()."""
-        return {id(optimizer) for optimizer, beginning in self._beginnings if not beginning.values} - set(stepped)
+    def unstepped(self, stepped: Collection[int], with_state: bool) -> set[int]:
+        """The ids of optimizers that have taken no step, were traced as after a first step, and of which the step calls no step().
+        `with_state`: also of those whose first step makes tensors."""
+        return {id(optimizer) for optimizer, beginning in self._beginnings if with_state or not beginning.values} - set(stepped)
 
     def _install_model(self) -> None:
         for kind, tensor, names in self._tensors.values():
@@ -254,7 +255,7 @@ class FakeStep:
         made_capturable = choose_implementation(optimizer, bool(self.run.scheduled), fuses)
         check_keys(optimizer)
         count_in_tensors(optimizer)
-        warm = any(isinstance(v, torch.Tensor) for state in optimizer.state.values() for v in state.values())
+        warm = any(state for state in optimizer.state.values() if isinstance(state, dict))
         vars(optimizer).update((k, copied(v)) for k, v in own_attributes(optimizer).items())
         self._had_state |= {key for key, state in optimizer.state.items() if state}
         for group in optimizer.param_groups:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import sys
+import types
 from typing import Any, Callable, Iterator
 
 import torch
@@ -18,6 +19,11 @@ from ..observe import patches
 
 _aten = torch.ops.aten
 _OWN = ("spmd", "torch", "sympy")  # packages that must see that it is a symbol
+
+
+def _is_users(frame: types.FrameType) -> bool:
+    """Whether code outside of this compiler and PyTorch runs there."""
+    return frame.f_globals.get("__name__", "").partition(".")[0] not in _OWN
 
 
 class Number(torch.SymFloat):
@@ -30,8 +36,7 @@ class Number(torch.SymFloat):
     @property
     def __class__(self) -> type:
         """In the user's code isinstance() says of a known number what it says in eager PyTorch."""
-        package = sys._getframe(1).f_globals.get("__name__", "").partition(".")[0]
-        return type(self) if package in _OWN or not self.is_known else self.kind
+        return self.kind if self.is_known and _is_users(sys._getframe(1)) else type(self)
 
     @property
     def node(self) -> Any:
@@ -54,7 +59,20 @@ class Number(torch.SymFloat):
         return int(self.symbol)
 
     def __hash__(self) -> int:
-        return hash(self.symbol)
+        return hash(self._constant() if self.is_known and _is_users(sys._getframe(1)) else self.symbol)
+
+    def __str__(self) -> str:
+        return str(self._constant()) if self.is_known and _is_users(sys._getframe(1)) else super().__str__()
+
+    def __repr__(self) -> str:
+        return repr(self._constant()) if self.is_known and _is_users(sys._getframe(1)) else super().__repr__()
+
+    def __format__(self, form: str) -> str:
+        return format(self._constant(), form) if self.is_known and _is_users(sys._getframe(1)) else super().__format__(form)
+
+    def _constant(self) -> int | float:
+        """What the step is told of a known number: a guard, or an error where the number changes in each call."""
+        return int(self.symbol) if self.kind is int else float(self.symbol)
 
     def __pos__(self) -> Number:
         return self
@@ -105,6 +123,20 @@ for _name, _compute in (("add", torch.add), ("sub", torch.sub), ("mul", torch.mu
                         ("mod", torch.remainder), ("floordiv", torch.floor_divide)):
     setattr(Number, f"__{_name}__", _arithmetic(f"__{_name}__", _compute, False))
     setattr(Number, f"__r{_name}__", _arithmetic(f"__r{_name}__", _compute, True))
+
+
+def _of_constants(name: str) -> Callable:
+    """A method of Number that gives of a known number what its constant gives."""
+    def method(self: Number, *others: Any) -> Any:
+        if not self.is_known:
+            return getattr(super(Number, self), name, lambda *unused: NotImplemented)(*others)
+        return getattr(self._constant(), name)(*(other._constant() if isinstance(other, Number) else other for other in others))
+    return method
+
+
+for _name in ("round", "floor", "ceil", "trunc", "divmod", "rdivmod", "and", "rand", "or", "ror", "xor", "rxor", "lshift", "rlshift",
+              "rshift", "rrshift", "invert"):
+    setattr(Number, f"__{_name}__", _of_constants(f"__{_name}__"))
 
 
 def _comparison(compare: Callable) -> Callable:

@@ -96,7 +96,8 @@ class ValueGuards:
         path = next((path for path in paths if path in self._moving), None)
         if path is not None:
             raise error_at(stack, f"the step takes the Python number '{path}', which every call changes, for a constant: an index, a "
-                           "size, range(), int() or float() of it", "compute with it, or compare it (step > 5)")
+                           "size, a text, a key, round(), range(), int() or float() of it",
+                           "compute with it (step / 2, step ** 0.5, step % 3), or compare it (step > 5)")
 
     def known_number(self, symbol: Any) -> Any:
         """What computes a symbol of the graph in each call, to stand in its place; the symbol if no call can."""
