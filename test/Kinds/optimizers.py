@@ -390,7 +390,7 @@ class Training:
         """All Python numbers of the optimizer, with their types."""
         optimizer = getattr(self.optimizer, "inner", self.optimizer)
         return str(([{k: v for k, v in group.items() if k != "params"} for group in optimizer.param_groups],
-                    [{k: v for k, v in state.items() if not isinstance(v, torch.Tensor)} for state in optimizer.state.values()],
+                    [found for state in optimizer.state.values() if (found := {k: v for k, v in state.items() if not isinstance(v, torch.Tensor)})],
                     {k: v for k, v in vars(optimizer).items() if type(v) in (int, float)}))
 
 

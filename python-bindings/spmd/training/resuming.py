@@ -39,6 +39,7 @@ def save_checkpoint(training: TrainingState, folder: str | Path, kind: str, mode
     """See CompiledStep.save_checkpoint."""
     with training.lock:
         program, live, checkpoints = training.current_program(), training.live, training.checkpoints
+        check_counted(training)
         if live.is_replaced():
             raise RuntimeError(f"parameters or optimizer state were replaced since the last call of {training.name}\n"
                                "  hint: save before that, or after the next call")
@@ -85,8 +86,7 @@ def _resume_now(training: TrainingState) -> None:
     source = checkpoints.source
     try:
         check_groups(source.notes, call.optimizers, source.describe())
-        if source.has_optimizer:
-            check_counted(training.current)
+        check_counted(training, source)
         checkpoints.had_state = any(state for _, state in call.optimizers.states)
         take_checkpoint(training)
     finally:
@@ -94,9 +94,12 @@ def _resume_now(training: TrainingState) -> None:
     take_groups(source.notes, call.optimizers)
 
 
-def check_counted(program: Program) -> None:
-    """Raises where the optimizer has Python numbers that a checkpoint lacks: it has those of param groups."""
-    for number in program.counted.by_input.values():
+def check_counted(training: TrainingState, source: Source | None = None) -> None:
+    """Raises where the optimizer has Python numbers that a checkpoint lacks: it has those of param groups. `source`: what is
+    loaded; weights alone change no optimizer."""
+    if source is not None and not source.has_optimizer and "param_groups" not in source.notes:
+        return
+    for number in (number for program in training.programs for number in program.counted.by_input.values()):
         if not number.is_in_groups:
             raise RuntimeError(f"the optimizer counts in '{number}', and checkpoints have Python numbers of param groups only\n"
                                "  hint: save optimizer.state_dict() with torch.save, and load that")

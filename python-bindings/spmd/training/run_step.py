@@ -46,9 +46,11 @@ def run_step(training: TrainingState, make_call: Callable[[], StepCall]) -> Any:
     else:
         call, rows, need = agree(training, make_call)
     program = program_for(training, call, rows, need)
-    is_resumed = training.checkpoints.source is not None and training.checkpoints.source.has_optimizer
+    source = training.checkpoints.source
+    is_resumed = source is not None and source.has_optimizer
+    if source is not None:
+        check_counted(training, source)
     if is_resumed:
-        check_counted(program)
         check_resumed_first(program, need.batch)
     size = _prepare(training, program, call, rows, need)
     trainer = program.trainer

@@ -10,7 +10,7 @@ from ...torch_api.tracing import FakeTensorMode
 from ..errors import CaptureError, Frame, error_at
 from ..values.number import Number
 from ..world.paths import Place
-from ..optimizer.counted import Counted, CountedNumber, CountsInPython, changed_numbers, followed, numbers_in
+from ..optimizer.counted import Counted, CountedNumber, CountsInPython, changed_numbers, followed, is_other_number, numbers_in, removed_numbers
 from ..optimizer.optimizer_numbers import OptimizerNumbers, check_numbers
 from ..optimizer.optimizers import Optimizers
 from ..optimizer.scheduled import read_option
@@ -22,6 +22,7 @@ class CountedInputs:
     def __init__(self, optimizers: Optimizers, wanted: Sequence[CountedNumber], twin: Callable[[Any], Any]):
         self._optimizers, self._wanted, self._twin = optimizers, list(wanted), twin
         self._plain: dict[CountedNumber, float] = {}  # all numbers of the optimizers, as the trace began
+        self._others: dict[CountedNumber, Any] = {}  # that no input can be
         self._during: dict[tuple[str, int], float] = {}  # those that are inputs, while the trace runs
 
     def install(self, name_of: Callable[[Any], str | None], real: Callable[[Any], Any], mode: FakeTensorMode,
@@ -29,6 +30,7 @@ class CountedInputs:
         """Puts Numbers into the optimizers, but for a first step, which has the same inputs and its own numbers. Yields each
         with the tensor that stands for it and its value."""
         self._plain = dict(numbers_in(self._optimizers, name_of, real))
+        self._others = dict(numbers_in(self._optimizers, name_of, real, is_other_number))
         self._wanted = [number for number in self._wanted if number in self._plain]
         for number in self._wanted:
             with mode:
@@ -78,6 +80,12 @@ class CountedInputs:
           CaptureError: it changes numbers, and no input can be.
         """
         wanted = set(self._wanted)
+        for one in removed_numbers(self._plain, self._twin):
+            raise error_at(stack, f"the optimizer removes the Python number '{one}', which a captured step would do once, when it is "
+                           "captured", "keep it, and give it another value")
+        for one in changed_numbers(list(self._others.items()), self._twin):
+            raise error_at(stack, f"the optimizer changes '{one}', a {type(self._others[one]).__name__}, which a captured step would do "
+                           "once, when it is captured", "keep it as a Python int or float: float(value)")
         changed = changed_numbers([(one, value) for one, value in self._plain.items() if one not in wanted], self._twin)
         try:
             check_numbers(*numbers, stack)

@@ -68,7 +68,7 @@ class Refusals(Handler):
         class Shapes(ShapeEnv):
             def evaluate_expr(self, orig_expr: sympy.Basic, *args: Any, **kwargs: Any) -> Any:
                 if kwargs.get("fallback_value") is None and isinstance(orig_expr, sympy.Basic) \
-                        and (told := refusals.tell(orig_expr)) is not None:
+                        and (told := refusals._noting(refusals.tell, orig_expr)) is not None:
                     return sympy.sympify(told)
                 return refusals._noting(super().evaluate_expr, orig_expr, *args, **kwargs)
         return Shapes()

@@ -8,7 +8,8 @@ A number that depends on anything else is an error. What Python asks of these nu
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Callable, Iterator
+import numbers
+from typing import Any, Callable, Iterable, Iterator
 
 import torch
 
@@ -82,10 +83,20 @@ class CountedNumber:
         return float(found)
 
 
-def numbers_in(optimizers: Optimizers, name_of: Callable[[Any], str | None],
-               real: Callable[[Any], Any]) -> Iterator[tuple[CountedNumber, float]]:
-    """The numbers that can be counted, and what they are. `name_of` and `real` give the name of a parameter, or of what
-    stands for it, and the parameter."""
+def can_be_counted(value: Any) -> bool:
+    """True for the numbers that can be inputs."""
+    return type(value) in (int, float)
+
+
+def is_other_number(value: Any) -> bool:
+    """True for numbers that no input can be: of numpy, fractions, complex ones. bool: see optimizer_numbers.py."""
+    return isinstance(value, numbers.Number) and type(value) not in (bool, int, float)
+
+
+def numbers_in(optimizers: Optimizers, name_of: Callable[[Any], str | None], real: Callable[[Any], Any],
+               is_wanted: Callable[[Any], bool] = can_be_counted) -> Iterator[tuple[CountedNumber, Any]]:
+    """The numbers in optimizers that are wanted, and what they are. `name_of` and `real` give the name of a parameter, or of
+    what stands for it, and the parameter."""
     groups = optimizers.param_groups
     owners = {id(p): index for index, group in enumerate(groups) for p in group["params"]}
     for part in optimizers.parts:
@@ -96,8 +107,14 @@ def numbers_in(optimizers: Optimizers, name_of: Callable[[Any], str | None],
                    for p, state in part.state.items() if id(p) in owners]
         for entries, one in places:
             for key, value in entries.items():
-                if type(value) in (int, float) and key not in _NOT_COUNTED:
-                    yield dataclasses.replace(one, key=key, name=one.name + key, begins=float(value)), value
+                if is_wanted(value) and key not in _NOT_COUNTED:
+                    begins = float(value) if can_be_counted(value) else 0.0
+                    yield dataclasses.replace(one, key=key, name=one.name + key, begins=begins), value
+
+
+def removed_numbers(before: Iterable[CountedNumber], twin: Callable[[Any], Any]) -> list[CountedNumber]:
+    """Those that are not there any more."""
+    return [one for one in before if one.key not in one.holder(twin)]
 
 
 def changed_numbers(before: list[tuple[CountedNumber, float]], twin: Callable[[Any], Any]) -> list[CountedNumber]:

@@ -12,7 +12,9 @@ from typing import Any, Callable
 
 import torch
 
+from ...errors import Frame, error_at
 from .attributes import label_of, read_attribute
+from .guards import line_of
 from .records import READERS, Kind, Read, Records
 from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED
 from .writes import place_of
@@ -221,6 +223,15 @@ def _class_of(records: Records, args: list[Any]) -> None:
         records.read(args[0], Read(Kind.CLASS, "__class__"), type(args[0]), lambda: label_of(args[0]))
 
 
+def _type_of(records: Records, args: list[Any]) -> None:
+    if len(args) == 1 and isinstance(args[0], torch.SymFloat) and getattr(args[0], "is_known", False):
+        code, offset = records.line()
+        raise error_at([Frame(code.co_filename, line_of(code, offset), code.co_name)],
+                                "the step takes type() of a Python number that the optimizer changes, which is another type here",
+                                "ask isinstance(value, int) or isinstance(value, float)")
+    _class_of(records, args)
+
+
 def _nothing(records: Records, args: list[Any]) -> None:
     pass
 
@@ -264,7 +275,7 @@ _KNOWN: dict[Any, Callable[[Records, list[Any]], None]] = {
     setattr: _setattr, delattr: _setattr, object.__setattr__: _setattr, object.__delattr__: _setattr,
     vars: _vars, len: _len, contextvars.ContextVar.get: _context, contextvars.ContextVar.set: _set_context,
     **dict.fromkeys((object.__reduce_ex__, object.__reduce__, getattr(object, "__getstate__", None), pickle.dumps), _instance),
-    isinstance: _class_of, type: _class_of,
+    isinstance: _class_of, type: _type_of,
     **dict.fromkeys((issubclass, id, callable, hash, super, print, object.__new__, object.__init__, builtins.__build_class__,
                      builtins.__import__, globals, locals, repr), _nothing),
 }
