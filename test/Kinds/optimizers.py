@@ -20,6 +20,7 @@ import spmd
 from harness import Outcome
 
 STEPS = 5
+IN_GROUPS = ("in_groups", "schedule_free", "every_third", "annealed", "counts_down", "a_flag")  # checkpoints have no other numbers
 USES = ("plain", "accumulated", "scheduled", "masters", "state_dict", "checkpoint")
 MASTERS = "param=bf16,master=f32"
 
@@ -420,6 +421,8 @@ def case(name: str) -> Outcome:
         return _refused(REFUSED[function], use, int(ranks))
     eager, compiled = Training(TRAINS[function], use, 0), Training(TRAINS[function], use, int(ranks))
     for number in range(STEPS):
+        if number == STEPS // 2 and use == "checkpoint" and function not in IN_GROUPS:
+            return _cannot_be_saved(compiled)
         if number == STEPS // 2 and use in ("state_dict", "checkpoint"):
             for one in (eager, compiled):
                 one.resume()
@@ -431,6 +434,16 @@ def case(name: str) -> Outcome:
         if eager.numbers() != compiled.numbers():
             return Outcome("wrong", f"step {number}: numbers are {compiled.numbers()}, eager's {eager.numbers()}")
     return Outcome("right")
+
+
+def _cannot_be_saved(training: Training) -> Outcome:
+    """Right: an error when the checkpoint is saved, since it would lack numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            training.step.save_checkpoint(folder)
+        except RuntimeError as error:
+            return Outcome("right" if "checkpoints have Python numbers of param groups only\n  hint: " in str(error) else "wrong", str(error))
+    return Outcome("wrong", "a checkpoint without the numbers is saved")
 
 
 def _refused(function: Callable[[Counting], None], use: str, ranks: int) -> Outcome:

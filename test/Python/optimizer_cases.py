@@ -141,15 +141,18 @@ COUNTS = '''\
 - Arithmetic with such a number is part of the graph, functions of the module `math` and numbers in arguments of PyTorch's functions
   included. A comparison (`if step > 5`, `max(lr, lr_max)`) is a guard: another answer compiles another program, of at most
   `max_compiles`. `isinstance()` gives what it gives in eager PyTorch.
-- A changing number is an error as an index, as a size, in `range()`, `int()` and `float()`. Numbers that change in lists, dicts and
-  other objects of the optimizer are errors, and so is a number that depends on values of tensors.
+- A changing number is an error as an index, as a size, as a text or key, in `type()`, `range()`, `round()`, `int()` and `float()`.
+  Numbers that change in lists, dicts and other objects of the optimizer are errors. So are numbers of numpy that change, and numbers
+  that depend on values of tensors.
 - A `GradScaler` decides by values whether a step is skipped, so an optimizer that counts in Python is an error with it. A package of
   `spmd.capture` has no Python, so an optimizer that counts in Python is an error there.
-- Checkpoints have the numbers of param groups. Loading a checkpoint is an error where the optimizer counts elsewhere.
+- Checkpoints have the numbers of param groups. Saving a checkpoint is an error where the optimizer counts elsewhere;
+  `optimizer.state_dict()` has all numbers.
 - State may be replaced (`state["previous"] = p.grad`): the program writes the new tensor into the old one. The new tensor must have
   the shape and dtype of the old one, and no other tensor of the next step may share its memory.
-- `test/Kinds/optimizers.py` trains with all optimizers of five packages (`pytorch_optimizer`, `torch_optimizer`, `schedulefree`,
-  `prodigyopt` and `timm`); `test/Python/test_kind_optimizers.py` has a sample of the constructs that they use.
+- `test/Kinds/optimizers.py` crosses optimizers that count with gradient accumulation, schedulers, f32 masters, checkpoints and two
+  ranks; `test/Kinds/optimizers_of_packages.py` trains with all optimizers of five packages (`pytorch_optimizer`, `torch_optimizer`,
+  `schedulefree`, `prodigyopt` and `timm`).
 '''
 
 

@@ -1,13 +1,30 @@
-"""Optimizers that count in Python: a sample of what test/Kinds/optimizers.py finds in packages."""
+"""Optimizers that count in Python: a sample of test/Kinds/optimizers.py, and constructs that packages of optimizers use."""
 from __future__ import annotations
 
+import importlib.util
 import math
+import sys
+from pathlib import Path
 
+import numpy
 import pytest
 import torch
 import torch.nn.functional as F
 
 import spmd
+
+_FOLDER = Path(__file__).resolve().parents[1] / "Kinds"
+sys.path.append(str(_FOLDER))  # the harness
+_SPEC = importlib.util.spec_from_file_location("optimizers_kind", _FOLDER / "optimizers.py")
+kind = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(kind)
+
+
+@pytest.mark.sample(42)
+@pytest.mark.parametrize("name", kind.names())
+def test_kind(name: str) -> None:
+    found = kind.case(name)
+    assert found.kind == "right", found.text
 
 
 class Counts(torch.optim.Optimizer):
@@ -166,9 +183,28 @@ def test_a_checkpoint_lacks_numbers_of_the_state(tmp_path) -> None:
     step, (model, optimizer) = spmd.compile(call, ranks=1), make()
     for x, y in batches(1):
         step(model, optimizer, x, y)
-    step.save_checkpoint(tmp_path)
     with pytest.raises(RuntimeError, match="checkpoints have Python numbers of param groups only"):
-        step.load_checkpoint(tmp_path)
+        step.save_checkpoint(tmp_path)
+
+
+def caught(self, group):
+    """An error that the step catches is an error of the capture."""
+    group["step"] += 1
+    try:
+        factor = int(group["step"])
+    except Exception:
+        factor = 1
+    self.update(factor)
+
+
+def of_type(self, group):
+    group["step"] += 1
+    self.update(2.0 if type(group["step"]) is int else 1.0)
+
+
+def of_numpy(self, group):
+    self.calls = numpy.float64(self.calls) + 1
+    self.update(1 / float(self.calls))
 
 
 class Table(torch.optim.Optimizer):
@@ -270,7 +306,7 @@ TABLE = [(call, sometimes, 2), (call, private, 2), (call, types, 1), (call, repl
          (twice, sometimes, 3), (accumulates, private, 3)]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("function, optimizer_step, programs", TABLE)
 def test_trains_as_eager(function, optimizer_step, programs: int) -> None:
     runs = []
@@ -314,6 +350,8 @@ def swapped(self, group):
 
 @pytest.mark.parametrize("optimizer_step, why", [
     (ranges, r"takes the Python number 'Table.param_groups\[0\]\['step'\]', which every call changes, for a constant"),
+    (caught, r"which every call changes, for a constant"), (of_type, r"takes type\(\) of a Python number"),
+    (of_numpy, r"changes 'Table.calls', a float64"),
     (nested, r"the step of Table changes 'Table.nested\['n'\]'"), (listed, "changes the entries of 'Table.listed'"), (swapped, "the step replaces 'a' of 'weight' by another tensor|"
      "the step replaces 'b' of 'weight' by another tensor")])
 def test_refused(optimizer_step, why: str) -> None:

@@ -66,7 +66,9 @@ class Numbers:
         """What is otherwise later, in the param groups and in the optimizer itself."""
         holders = [(vars(self.optimizer), self.attributes, later.attributes),
                    *zip(self.optimizer.param_groups, self.groups, later.groups)]
-        return [Change(holder, name, before.get(name, MISSING), after[name]) for holder, before, after in holders
+        removed = [Change(holder, name, before[name], MISSING) for holder, before, after in holders for name in before
+                   if name not in after and name not in holder and is_plain(before[name])]
+        return removed + [Change(holder, name, before.get(name, MISSING), after[name]) for holder, before, after in holders
                 for name in after if after[name] is not before.get(name, MISSING)
                 and (is_plain(after[name]) or isinstance(after[name], (FakeTensor, *_SYMBOLS)))
                 and not are_alike(before.get(name, MISSING), after[name])]

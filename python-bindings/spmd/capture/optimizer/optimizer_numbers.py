@@ -108,6 +108,9 @@ class Change:
             self.holder[self.name] = copied(self.before)
 
     def do(self) -> None:
+        if self.after is MISSING:
+            self.holder.pop(self.name, None)
+            return
         self.holder[self.name] = float(self.following()) if self.following else copied(self.after)
 
 
