@@ -20,7 +20,7 @@ kind = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(kind)
 
 
-@pytest.mark.sample(42)
+@pytest.mark.sample(84)
 @pytest.mark.parametrize("name", kind.names())
 def test_kind(name: str) -> None:
     found = kind.case(name)
@@ -306,7 +306,7 @@ TABLE = [(call, sometimes, 2), (call, private, 2), (call, types, 1), (call, repl
          (twice, sometimes, 3), (accumulates, private, 3)]
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("function, optimizer_step, programs", TABLE)
 def test_trains_as_eager(function, optimizer_step, programs: int) -> None:
     runs = []
