@@ -146,7 +146,7 @@ def every_third(self):
             if p.grad is None:
                 continue
             slow = self.state[p].setdefault("slow", p.detach().clone())
-            p.sub_(p.grad, alpha=group["lr"])
+            p.sub_(p.grad, alpha=group["lr"]).add_(slow, alpha=1e-3)  # state that the second step does not use is an error
             if group["step"] == 3:
                 slow.lerp_(p, 0.5)
                 p.copy_(slow)

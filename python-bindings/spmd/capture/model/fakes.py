@@ -337,6 +337,10 @@ class FakeStep:
         names = {id(i.fake): i.name for i in self.inputs if i.kind == "param"}
         with torch.no_grad():
             for parameter, name, kept in self._first_state:
+                if self.counted.moving() and (names.get(id(parameter)), name) not in self.run.states:
+                    raise CaptureError(f"the first step makes optimizer state {name!r} of {names.get(id(parameter))!r}, which the next one does not "
+                                       "use, and the optimizer counts in Python: a later step may use it\n  hint: use it in each step, or "
+                                       "take one step in eager PyTorch before the first compiled one")
                 state = self.optimizers.make_state_of(parameter)
                 if name in state and (names[id(parameter)], name) in self.run.states:
                     kept.copy_(state[name])
