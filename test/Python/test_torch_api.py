@@ -44,7 +44,7 @@ ATTRIBUTES = {
                 "_root",
     "an optimizer": "_multi_tensor_adafactor _opt_called _optimizer_ _optimizer_step_post_hooks "
                     "_optimizer_step_pre_hooks _single_tensor_adafactor _step_supports_amp_scaling",
-    "a GradScaler": "_backoff_factor _check_inf_per_device _growth_factor _growth_interval _growth_tracker "
+    "a GradScaler": "_backoff_factor _check_inf_per_device _enabled _growth_factor _growth_interval _growth_tracker "
                     "_lazy_init_scale_growth_tracker _maybe_opt_step _per_optimizer_states _scale",
     "torch.distributed": "_comm_hooks _HYBRID_SHARD_ZERO2 _lambda_fn _module_classes _module_classes_to_ignore "
                          "_resolve_process_group _run_policy",
@@ -206,7 +206,7 @@ def test_hooks_and_states_are_found() -> None:
     assert [list(table.values()) for table in optimizers.step_hooks_of(optimizer)] == [[calls.append], [calls.append]]
     assert optimizers.is_initialized(optimizer)
     assert all(hasattr(_scaler(), name)
-               for name in (*optimizers.SCALER_TENSORS.values(), *optimizers.SCALER_NUMBERS.values()))
+               for name in (*optimizers.SCALER_TENSORS.values(), *optimizers.SCALER_NUMBERS))
     assert settings.is_loader_iterator(iter(torch.utils.data.DataLoader([1])))
     assert tracing.CAN_APPEND_NODES and tracing.has_specs(_exported())
     assert any(name == tracing.GUARDS_MODULE for name, _ in _exported().named_children())
