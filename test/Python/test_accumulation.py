@@ -564,12 +564,11 @@ def test_a_tensor_kept_over_its_clearing(compiler) -> None:
     compiled(model, optimizer, *data[3], *flags(3))
 
 
-def test_a_first_step_of_its_own_is_refused(compiler) -> None:
-    flags, step = branches(clear_after, 2)
-    model = network()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, dampening=0.5)
-    with pytest.raises(spmd.CaptureError, match=r"computes its first step otherwise than all later ones, as SGD with dampening does[^\0]*hint: take one step in eager"):
-        spmd.compile(step, ranks=2)(model, optimizer, *batches(1)[0], *flags(0))
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("function", [clear_after, clear_first])
+def test_a_first_step_of_its_own_behind_accumulated_gradients(cache, function, ranks: int) -> None:
+    """SGD with dampening takes the first gradient whole, and it updates in the third call."""
+    compare(function, lambda parameters: torch.optim.SGD(parameters, lr=0.1, momentum=0.9, dampening=0.5), dict(ranks=ranks))
 
 
 @pytest.mark.parametrize("ranks, first", [(1, False), (2, False), (2, True)])
