@@ -59,6 +59,7 @@ OTHERS = {
     "_getframe",  # sys
     "_fields", "_replace",  # collections.namedtuple
     "_spmd_slot",  # a tensor of which the ranks hold the value
+    "_spmd_is_number",  # a tensor that stands for a Python number while a step is traced
     "_inner_count", "_run_forward",  # mmengine
     "_prepare_inputs", "_get_options", "_rms", "_approx_sq_grad",  # transformers
 }

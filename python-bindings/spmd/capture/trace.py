@@ -3,7 +3,6 @@ from __future__ import annotations
 
 from typing import Collection, Sequence
 
-import torch
 import torch.distributed
 
 from ..models import tensor_names

@@ -117,13 +117,19 @@ def removed_numbers(before: Iterable[CountedNumber], twin: Callable[[Any], Any])
     return [one for one in before if one.key not in one.holder(twin)]
 
 
+def _is_same(a: Any, b: Any) -> bool:
+    """Whether two numbers of one type are equal, or both nan. Options that are inputs are floats that refuse to be compared."""
+    a, b = (float.__float__(value) if isinstance(value, float) else value for value in (a, b))
+    return a == b or a != a and b != b
+
+
 def changed_numbers(before: list[tuple[CountedNumber, float]], twin: Callable[[Any], Any]) -> list[CountedNumber]:
     """Those that are not any more what they were."""
     missing = object()
     changed = []
     for one, value in before:
         now = one.holder(twin).get(one.key, missing)
-        if now is not missing and not (type(now) is type(value) and (now == value or now != now and value != value)):
+        if now is not missing and not (type(now) is type(value) and _is_same(now, value)):
             changed.append(one)
     return changed
 
