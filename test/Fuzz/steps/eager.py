@@ -13,8 +13,9 @@ from typing import Any, Iterator
 import torch
 from torch.utils import _pytree as pytree
 
+from spmd.capture.model.activation_checkpoint import Checkpoints
+from spmd.capture.ops.composites import one_op_composites
 from spmd.capture.ops.draws import Draws
-from spmd.capture.write.reference import _whole_ops
 from spmd.capture.write.replicas import Replicas
 
 Trace = dict[str, torch.Tensor]
@@ -157,7 +158,7 @@ def run_eager(script: types.ModuleType, dtype: torch.dtype, ranks: int = 1, move
             rows = _rows_of(script, batch, ranks, rank) if replicas else batch
             with rounding or contextlib.nullcontext(), Draws(torch.tensor(script.SEED), torch.tensor(step), rank).entered():
                 return results_of(script.train_step(*members, *rows), step)
-        with _whole_ops():
+        with Checkpoints().followed(), one_op_composites():
             run.results |= _averaged(replicas.step(run_rank)) if replicas else run_rank(0, model, optimizer)
         run.states.append(state_of(model, optimizer))
         modes = _modes_of(script, model, optimizer)
