@@ -54,8 +54,9 @@ std::optional<RecomputedPlan> spmd::chooseRecomputedValues(ModuleOp module, cons
   size_t count = findLeast(0, values.size(), guess, fits);
   int64_t bytes = 0;
   double seconds = 0;
-  for (const Recomputable &one : ArrayRef(values).take_front(count)) {
-    one.value.getOwner()->setAttr(kRecomputeAttr, UnitAttr::get(module.getContext()));
+  ArrayRef<Recomputable> chosen = ArrayRef(values).take_front(count);
+  markRecomputed(chosen);
+  for (const Recomputable &one : chosen) {
     bytes += one.bytes;
     seconds += one.seconds;
   }

@@ -1,10 +1,8 @@
 //===- ChooseRecomputed.cpp - spmd-choose-recomputed ----------------------===//
 
-#include "SavedValues.h"
 #include "spmd/Transforms/Recompute/Passes.h"
 #include "spmd/Transforms/Recompute/Recomputable.h"
 #include "spmd/Transforms/StepPass.h"
-#include "mlir/IR/Builders.h"
 
 namespace spmd {
 #define GEN_PASS_DEF_CHOOSERECOMPUTED
@@ -24,12 +22,8 @@ struct ChooseRecomputedPass : StepPass<spmd::impl::ChooseRecomputedBase<ChooseRe
       return getOperation().emitError() << "count is " << static_cast<int64_t>(count) << ", expected 0 or more";
     if (count == 0)
       return success();
-    int64_t left = count;
-    for (const Recomputable &one : findRecomputable(step)) {
-      if (left-- == 0)
-        break;
-      one.value.getOwner()->setAttr(kRecomputeAttr, UnitAttr::get(&getContext()));
-    }
+    std::vector<Recomputable> values = findRecomputable(step);
+    markRecomputed(ArrayRef(values).take_front(count));
     return success();
   }
 };

@@ -43,4 +43,9 @@ std::vector<Recomputable> findRecomputable(func::FuncOp step) {
   return all;
 }
 
+void markRecomputed(ArrayRef<Recomputable> values) {
+  for (const Recomputable &one : values)
+    one.value.getOwner()->setAttr(kRecomputeAttr, UnitAttr::get(one.value.getContext()));
+}
+
 } // namespace spmd

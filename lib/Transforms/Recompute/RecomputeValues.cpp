@@ -58,7 +58,7 @@ private:
   llvm::DenseMap<Value, bool> needed;
   /// By value of forward and segment of the readers.
   llvm::DenseMap<std::pair<Value, int64_t>, Value> copies;
-  /// The originals of copied values, and what is in the place of originals that were not copied.
+  /// The copies.
   llvm::DenseSet<Operation *> copied;
 };
 
@@ -208,8 +208,7 @@ Operation *Copies::findKernelBehind(Operation *gradient, ArrayRef<Value> inputs)
       if (!def || def == gradient || !gradient->isBeforeInBlock(def) || !seen.insert(def).second)
         continue;
       needed.push_back(def);
-      auto aten = dyn_cast<aten::AtenOpInterface>(def);
-      if (aten && aten.isHeavy() && (!last || last->isBeforeInBlock(def)))
+      if (isHeavy(def) && (!last || last->isBeforeInBlock(def)))
         last = def;
     }
   }
@@ -219,11 +218,9 @@ Operation *Copies::findKernelBehind(Operation *gradient, ArrayRef<Value> inputs)
 /// See [Note: an example of recomputation].
 void Copies::moveGradients() {
   SmallVector<Operation *> gradients;
-  for (Operation &op : body) {
-    auto aten = dyn_cast<aten::AtenOpInterface>(op);
-    if (saved.isBackward(&op) && aten && aten.isHeavy() && !copied.contains(&op))
+  for (Operation &op : body)
+    if (saved.isBackward(&op) && isHeavy(&op) && !copied.contains(&op))
       gradients.push_back(&op);
-  }
   for (Operation *gradient : gradients) {
     SmallVector<Value> inputs;
     SmallVector<Value> open;

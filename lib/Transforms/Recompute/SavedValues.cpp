@@ -50,7 +50,7 @@ static bool isStatistic(OpResult value) {
   return bytes <= kSmallBytes || bytes * kStatisticPart <= largest;
 }
 
-static bool isHeavy(Operation *op) {
+bool isHeavy(Operation *op) {
   auto aten = dyn_cast<aten::AtenOpInterface>(op);
   return aten && aten.isHeavy();
 }

@@ -29,6 +29,8 @@ namespace spmd::recompute {
 
 /// Whether an op computes something that is fused into loops, or moves elements: any aten op that is not heavy.
 bool isLight(mlir::Operation *op);
+/// Whether an op is a kernel of its own: a matrix product, attention, a gather of rows.
+bool isHeavy(mlir::Operation *op);
 /// Whether an op only rearranges or selects elements of its first operand.
 bool isView(mlir::Operation *op);
 /// The value whose bytes a chain of views shows.
@@ -54,11 +56,11 @@ public:
   /// Whether backward can read the value as it is at no cost: arguments, parameters, what follows from them alone, and
   /// values too small to matter.
   bool isSource(mlir::Value base) const;
-  /// The parameter, named `name` in `unit`, that a value is.
+  /// Whether a value is a gathered parameter.
   bool isParameter(mlir::Value base) const;
-  /// What a reader in `segment` reads in place of a parameter of forward: null if nothing gathers its unit there.
-  /// `isMissing`: the unit is gathered, but this parameter has no view yet.
+  /// What a reader in `segment` reads in place of a parameter of forward: null if nothing there has a view of it.
   mlir::Value findParameter(mlir::Value parameter, int64_t segment) const;
+  /// The views of the parameter's unit in `segment`: null if nothing gathers the unit there.
   UnpackOp findUnpack(mlir::Value parameter, int64_t segment) const;
   bool isForward(mlir::Operation *op) const { return phaseOf(op) == StepPhase::forward; }
   bool isBackward(mlir::Operation *op) const { return phaseOf(op) == StepPhase::backward; }

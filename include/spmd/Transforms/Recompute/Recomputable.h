@@ -4,6 +4,7 @@
 #define SPMD_TRANSFORMS_RECOMPUTE_RECOMPUTABLE_H
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/ArrayRef.h"
 #include <vector>
 
 namespace spmd {
@@ -20,6 +21,9 @@ struct Recomputable {
 /// The values that can be computed again, cheapest first by seconds per byte; equal prices in the order of the program.
 /// The first n of them can be computed again for every n. `step` has been through phase decompose.
 std::vector<Recomputable> findRecomputable(mlir::func::FuncOp step);
+
+/// Marks these values for spmd-recompute-values.
+void markRecomputed(llvm::ArrayRef<Recomputable> values);
 
 } // namespace spmd
 
