@@ -1,5 +1,6 @@
 //===- ChooseModules.cpp - the walk that asks a policy --------------------===//
 
+#include "UnitsByUse.h"
 #include "spmd/ShardUnits/ShardUnits.h"
 
 #include <algorithm>
@@ -50,6 +51,7 @@ private:
   void choose(size_t module, const Wish &wish);
   void chooseRoot(const Asked &asked);
   void useAnnotations();
+  void chooseByUse();
   void addReached();
   void exempt();
   void checkNothing(const Policy &policy, bool rootChosen);
@@ -206,6 +208,7 @@ Asked Chooser::prepare(const Policy &policy) {
     for (const Policy &part : policy.parts)
       asked.parts.push_back(prepare(part));
     break;
+  case Kind::annotations:
   case Kind::automatic:
   case Kind::none:
   case Kind::always:
@@ -250,6 +253,7 @@ bool Chooser::isExempt(size_t module) const {
 bool Chooser::recurses(const Asked &asked, size_t module) {
   const Policy &policy = *asked.policy;
   switch (policy.kind) {
+  case Kind::annotations:
   case Kind::automatic:
   case Kind::none:
     return false;
@@ -279,6 +283,7 @@ std::optional<Wish> Chooser::wants(const Asked &asked, size_t module) {
   bool wanted = false;
   std::string options;
   switch (policy.kind) {
+  case Kind::annotations:
   case Kind::automatic:
   case Kind::none:
     break;
@@ -388,7 +393,7 @@ void Chooser::chooseRoot(const Asked &asked) {
 }
 
 void Chooser::checkNothing(const Policy &policy, bool rootChosen) {
-  if (rootChosen || !result.choices.empty() || policy.kind == Kind::none || policy.kind == Kind::automatic ||
+  if (rootChosen || !result.choices.empty() || policy.kind == Kind::none || policy.kind == Kind::annotations ||
       !status.ok())
     return;
   std::string message = "policy '" + policy.text + "' chooses no module: the whole model is one unit";
@@ -435,6 +440,19 @@ void Chooser::useAnnotations() {
     choose(0, {});
 }
 
+/// Exempt classes are left to exempt().
+void Chooser::chooseByUse() {
+  std::vector<bool> left = ignoredModules;
+  for (size_t module = 0; module < tree.numModules(); ++module)
+    left[module] = left[module] || (exempting && isExempt(module));
+  for (std::vector<size_t> &modules : chooseUnitsByUse(tree, left, ignoredParameters)) {
+    for (size_t module : modules)
+      result.byModule[module] = static_cast<int64_t>(result.choices.size());
+    result.choices.push_back({std::move(modules), {}, {}});
+  }
+  choose(0, {});
+}
+
 /// The modules beside the model that a policy has not made units itself.
 void Chooser::addReached() {
   for (const Annotation &annotation : request.annotations)
@@ -478,14 +496,17 @@ Expected<Choices> Chooser::run() {
   const Policy &policy = request.policy;
   result.byModule.assign(tree.numModules(), -1);
   exempting = request.defaults.precision && !request.defaults.precision->empty();
-  bool isAutomatic = policy.kind == Kind::automatic;
+  bool isByUse = policy.kind == Kind::automatic, isOpen = isByUse || policy.kind == Kind::annotations;
   auto said = std::find_if(request.annotations.begin(), request.annotations.end(),
                            [](const Annotation &annotation) { return !annotation.reached; });
-  if (said != request.annotations.end() && !isAutomatic)
+  if (said != request.annotations.end() && !isOpen)
     return Status::badInput("module '" + formatPath(said->modules.front()) +
                             "' is annotated as a unit already; a policy chooses for models without annotations");
-  if (!request.annotations.empty() && isAutomatic) {
+  if (isByUse ? said != request.annotations.end() : isOpen && !request.annotations.empty()) {
     useAnnotations();
+  } else if (isByUse) {
+    chooseByUse();
+    addReached();
   } else {
     Asked asked = prepare(policy);
     if (status.ok())

@@ -58,36 +58,71 @@ Expected<ModuleTree> ModuleTree::create(std::vector<ModuleRecord> modules, std::
   return tree;
 }
 
-/// The parameters that a node of the graph writes.
-static std::unordered_set<std::string> readUpdated(JsonValue root) {
-  std::unordered_set<std::string> updated;
-  if (!root.has("inputs") || !root.has("nodes"))
-    return updated;
-  std::unordered_map<int64_t, std::string> byId;
-  root["inputs"].forEach([&](JsonValue json) {
-    if (json["kind"].asString() == "param")
-      byId.emplace(json["id"].asInt(), json["name"].asString());
-  });
-  auto mark = [&](JsonValue id) {
-    if (auto input = id.isNull() ? byId.end() : byId.find(id.asInt()); input != byId.end())
-      updated.insert(input->second);
-  };
-  root["nodes"].forEach([&](JsonValue node) {
-    if (!node.has("mutates"))
-      return;
-    std::vector<std::string> names = node["mutates"].asStrings();
-    node["args"].forEach([&](JsonValue pair) {
-      std::vector<JsonValue> parts;
-      pair.forEach([&](JsonValue part) { parts.push_back(part); });
-      if (parts.size() != 2 || std::find(names.begin(), names.end(), parts[0].asString()) == names.end())
+namespace {
+
+/// What the graph of a step does with parameters.
+class GraphReader {
+public:
+  GraphReader(JsonValue root, const std::vector<ParameterRecord> &parameters);
+
+  bool updates(size_t parameter) const { return updated[parameter]; }
+  int64_t getFirstUse(size_t parameter) const { return uses.get(parameter); }
+
+private:
+  void read(JsonValue node);
+
+  std::unordered_map<int64_t, size_t> byId;
+  std::vector<bool> updated;
+  FirstUses uses;
+};
+
+} // namespace
+
+GraphReader::GraphReader(JsonValue root, const std::vector<ParameterRecord> &parameters)
+    : updated(parameters.size(), false), uses(parameters.size()) {
+  std::unordered_map<std::string, size_t> byName;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    byName.emplace(parameters[i].name, i);
+  if (root.has("inputs"))
+    root["inputs"].forEach([&](JsonValue json) {
+      if (json["kind"].asString() != "param")
         return;
-      if (parts[1].has("value"))
-        mark(parts[1]["value"]);
-      else if (parts[1].has("values"))
-        parts[1]["values"].forEach(mark);
+      if (auto parameter = byName.find(json["name"].asString()); parameter != byName.end()) {
+        byId.emplace(json["id"].asInt(), parameter->second);
+        uses.setParameter(static_cast<uint64_t>(json["id"].asInt()), parameter->second);
+      }
     });
+  root["nodes"].forEach([&](JsonValue node) { read(node); });
+}
+
+void GraphReader::read(JsonValue node) {
+  std::vector<std::string> mutates;
+  if (node.has("mutates"))
+    mutates = node["mutates"].asStrings();
+  std::vector<uint64_t> operands, results;
+  node["args"].forEach([&](JsonValue pair) {
+    std::vector<JsonValue> parts;
+    pair.forEach([&](JsonValue part) { parts.push_back(part); });
+    if (parts.size() != 2)
+      return;
+    bool isWritten = std::find(mutates.begin(), mutates.end(), parts[0].asString()) != mutates.end();
+    auto visit = [&](JsonValue id) {
+      if (id.isNull())
+        return;
+      operands.push_back(static_cast<uint64_t>(id.asInt()));
+      if (auto input = byId.find(id.asInt()); isWritten && input != byId.end())
+        updated[input->second] = true;
+    };
+    if (parts[1].has("value"))
+      visit(parts[1]["value"]);
+    else if (parts[1].has("values"))
+      parts[1]["values"].forEach(visit);
   });
-  return updated;
+  node["results"].forEach([&](JsonValue result) {
+    if (result.has("id") && !result["id"].isNull())
+      results.push_back(static_cast<uint64_t>(result["id"].asInt()));
+  });
+  uses.addOp(operands, results);
 }
 
 Expected<ModuleTree> ModuleTree::read(JsonValue root) {
@@ -105,17 +140,22 @@ Expected<ModuleTree> ModuleTree::read(JsonValue root) {
       ++number;
     });
   }
-  std::unordered_set<std::string> updated = readUpdated(root);
-  bool hasGraph = root.has("nodes");
   std::vector<ParameterRecord> parameters;
   root["parameters"].forEach([&](JsonValue json) {
     ParameterRecord parameter{json["name"].asString(), json["aliases"].asStrings(), json["shape"].asSizes(),
                               json["dtype"].asDType(), json["trainable"].asBool()};
-    parameter.updated = hasGraph ? updated.count(parameter.name) > 0 : parameter.trainable;
+    parameter.updated = parameter.trainable;
     if (auto group = groups.find(parameter.name); group != groups.end())
       parameter.group = group->second;
     parameters.push_back(std::move(parameter));
   });
+  if (root.has("nodes")) {
+    GraphReader graph(root, parameters);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      parameters[i].updated = graph.updates(i);
+      parameters[i].firstUse = graph.getFirstUse(i);
+    }
+  }
   return create(std::move(modules), std::move(parameters));
 }
 

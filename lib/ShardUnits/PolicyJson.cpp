@@ -98,8 +98,8 @@ static Policy readRule(JsonValue json) {
       matcher = key;
       if (key == "policy") {
         rule = readText(value, value.asString());
-        if (rule.kind == Policy::Kind::automatic)
-          value.fail("auto is no rule");
+        if (rule.kind == Policy::Kind::automatic || rule.kind == Policy::Kind::annotations)
+          value.fail(rule.text + " is no rule");
       } else if (key == "name") {
         rule = readText(value, "name:" + value.asString());
       } else {

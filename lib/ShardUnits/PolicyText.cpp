@@ -140,10 +140,10 @@ Expected<Policy> PolicyParser::parse(size_t begin, size_t end) {
   Status status = Status::success();
   if (policy.text == "none") {
     policy.kind = Policy::Kind::none;
-  } else if (policy.text == "auto") {
-    policy.kind = Policy::Kind::automatic;
+  } else if (policy.text == "annotations" || policy.text == "auto") {
+    policy.kind = policy.text == "auto" ? Policy::Kind::automatic : Policy::Kind::annotations;
     if (policy.text.size() != whole.size())
-      return fail(begin, "auto is no part of another policy");
+      return fail(begin, policy.text + " is no part of another policy");
   } else if (policy.text == "always") {
     policy.kind = Policy::Kind::always;
   } else if (startsWith("class:")) {
@@ -159,8 +159,8 @@ Expected<Policy> PolicyParser::parse(size_t begin, size_t end) {
     policy.kind = Policy::Kind::any;
     status = readAny(begin + 3, end, policy);
   } else {
-    return fail(begin, "expected auto, none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX or "
-                       "or(P;P)");
+    return fail(begin, "expected annotations, auto, none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], "
+                       "name:REGEX or or(P;P)");
   }
   if (!status.ok())
     return status;

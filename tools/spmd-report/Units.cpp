@@ -30,7 +30,7 @@ struct Arguments {
 
 static Expected<units::Policy> readPolicies(const Arguments &arguments) {
   if (arguments.policies.empty())
-    return units::automaticPolicy();
+    return units::annotationsPolicy();
   if (!arguments.policyFile.empty())
     return Status::badInput("--policy and --policy-file exclude each other");
   units::Policy any;
@@ -116,8 +116,8 @@ int reportUnits(int argc, char **argv) {
   Arguments arguments;
   app.add_option("step", arguments.step, "step package, or its step.json")->required();
   app.add_option("--policy", arguments.policies,
-                 "auto (default), none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX, or(P;P); "
-                 "several are or-ed")
+                 "annotations (default), auto, none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], "
+                 "name:REGEX, or(P;P); several are or-ed")
       ->take_all();
   app.add_option("--policy-file", arguments.policyFile, "rules and options per unit, docs/shard-units.md");
   app.add_option("--ignored-module", arguments.ignoredModules, "path of a module in no unit; repeatable");

@@ -57,8 +57,8 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
                    "path"},
         texts.output);
   visit(OptionInfo{"policy",
-                   "Which modules are shard units: auto (default: the model's annotations, or one unit), none, always, "
-                   "class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX, or(P;P); several are or-ed",
+                   "Which modules are shard units: annotations (default: the model's, or one unit), auto (the model's, or "
+                   "what is used together), none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX, or(P;P); several are or-ed",
                    "policy"},
         texts.policies);
   visit(OptionInfo{"policy-file", "Rules and options per shard unit (docs/shard-units.md)", "plan.json"},

@@ -33,8 +33,8 @@ struct PipelineOptions {
   std::string overridePlacements;
   /// units::kModes.
   std::string mode = "fully_shard";
-  /// auto, none, always, class:A,B, size:N[,...], name:REGEX or or(P;P): docs/shard-units.md.
-  std::string policy = "auto";
+  /// annotations, auto, none, always, class:A,B, size:N[,...], name:REGEX or or(P;P): docs/shard-units.md.
+  std::string policy = "annotations";
   /// A plan file instead of a policy.
   std::string policyFile;
   std::vector<std::string> ignoredModules, ignoredParameters;

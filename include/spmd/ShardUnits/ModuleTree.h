@@ -11,6 +11,7 @@
 #include "spmd/Runtime/Core/DType.h"
 #include "spmd/Runtime/Core/Json.h"
 #include "spmd/Runtime/Core/Status.h"
+#include "spmd/ShardUnits/FirstUses.h"
 
 #include <string>
 #include <unordered_map>
@@ -40,6 +41,8 @@ struct ParameterRecord {
   bool updated = true;
   /// Optimizer param group, -1 for none.
   int64_t group = -1;
+  /// Where the step first uses it (FirstUses); kNone also when no step is known.
+  int64_t firstUse = FirstUses::kNone;
 };
 
 /// Modules and parameters are numbered as they were given; module 0 is the root.
@@ -49,7 +52,8 @@ public:
   static runtime::Expected<ModuleTree> create(std::vector<ModuleRecord> modules,
                                               std::vector<ParameterRecord> parameters);
   /// From the members `module_tree` and `parameters` of step.json. Where they are there, `optimizer` says the groups,
-  /// and `inputs` and `nodes` which parameters the step updates; else it is the trainable ones.
+  /// and `inputs` and `nodes` which parameters the step updates, else it is the trainable ones, and where it first uses
+  /// each.
   static runtime::Expected<ModuleTree> read(runtime::JsonValue root);
 
   size_t numModules() const { return modules.size(); }

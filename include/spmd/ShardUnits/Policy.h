@@ -16,7 +16,8 @@ namespace spmd::units {
 /// A wrap policy. Each of PyTorch's own is one kind; `any` is PyTorch's _or_policy.
 struct Policy {
   enum class Kind {
-    automatic, ///< the model's annotations, or none
+    annotations, ///< the model's annotations, or none
+    automatic, ///< the model's annotations, or modules by their use [Note: units by use]
     none,      ///< nothing but the root
     always,    ///< every module
     byClass,   ///< modules of the classes `names`, and of their subclasses
@@ -51,7 +52,7 @@ struct Policy {
 using Decide =
     std::function<int32_t(int32_t callable, size_t module, bool recurse, int64_t nonwrapped, std::string &options)>;
 
-/// Parses auto | none | always | class:A,B | size:N[,force-leaf=A+B][,exclude=A+B] | name:REGEX | or(P;P;...).
+/// Parses annotations | auto | none | always | class:A,B | size:N[,force-leaf=A+B][,exclude=A+B] | name:REGEX | or(P;P;...).
 /// An error quotes the text and the position of what is wrong with it.
 runtime::Expected<Policy> parsePolicy(const std::string &text);
 

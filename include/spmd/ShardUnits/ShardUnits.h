@@ -20,17 +20,17 @@
 
 namespace spmd::units {
 
-/// The policy `auto`.
-inline Policy automaticPolicy() {
+/// The policy `annotations`, which holds where nobody says another one.
+inline Policy annotationsPolicy() {
   Policy policy;
-  policy.kind = Policy::Kind::automatic;
-  policy.text = "auto";
+  policy.kind = Policy::Kind::annotations;
+  policy.text = "annotations";
   return policy;
 }
 
 /// What decides the units of a model.
 struct Request {
-  Policy policy = automaticPolicy();
+  Policy policy = annotationsPolicy();
   /// Options of units that say nothing else.
   UnitOptions defaults;
   std::vector<std::string> ignoredModules, ignoredParameters;

@@ -82,6 +82,25 @@ static llvm::StringMap<int64_t> readGroups(ModuleOp module) {
   return groups;
 }
 
+/// Where the step first uses each parameter, given its argument.
+static units::FirstUses findFirstUses(func::FuncOp step, ArrayRef<BlockArgument> parameters) {
+  units::FirstUses uses(parameters.size());
+  auto number = [](Value value) { return reinterpret_cast<uintptr_t>(value.getAsOpaquePointer()); };
+  for (auto [i, parameter] : llvm::enumerate(parameters))
+    uses.setParameter(number(parameter), i);
+  for (Operation &op : step.getBody().front()) {
+    std::vector<uint64_t> operands, results;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        operands.push_back(number(operand));
+    });
+    for (Value result : op.getResults())
+      results.push_back(number(result));
+    uses.addOp(operands, results);
+  }
+  return uses;
+}
+
 FailureOr<units::ModuleTree> AssignShardUnitsPass::readTree(func::FuncOp step) {
   ModuleOp module = getOperation();
   auto trees = module.getOps<ModuleTreeOp>();
@@ -95,6 +114,7 @@ FailureOr<units::ModuleTree> AssignShardUnitsPass::readTree(func::FuncOp step) {
   llvm::StringMap<int64_t> groups = readGroups(module);
   auto tied = module->getAttrOfType<DictionaryAttr>("spmd.tied");
   std::vector<units::ParameterRecord> parameters;
+  SmallVector<BlockArgument> arguments;
   for (unsigned i = 0, e = step.getNumArguments(); i < e; ++i) {
     auto role = getArgRole<ParamAttr>(step, i);
     if (!role)
@@ -113,7 +133,11 @@ FailureOr<units::ModuleTree> AssignShardUnitsPass::readTree(func::FuncOp step) {
     if (auto group = groups.find(role.getName()); group != groups.end())
       parameter.group = group->second;
     parameters.push_back(std::move(parameter));
+    arguments.push_back(step.getArgument(i));
   }
+  units::FirstUses uses = findFirstUses(step, arguments);
+  for (auto [i, parameter] : llvm::enumerate(parameters))
+    parameter.firstUse = uses.get(i);
   runtime::Expected<units::ModuleTree> tree = units::ModuleTree::create(std::move(modules), std::move(parameters));
   if (!tree)
     return fail(tree.error());
@@ -192,7 +216,7 @@ FailureOr<units::Request> AssignShardUnitsPass::readRequest() {
     return fail(parsed.error());
   request.policy = *parsed;
   if (!policyFile.empty()) {
-    if (request.policy.kind != units::Policy::Kind::automatic)
+    if (request.policy.kind != units::Policy::Kind::annotations)
       return module.emitError("policy and policy-file exclude each other");
     if (runtime::Status status = units::readPlanFile(policyFile, request); !status.ok())
       return fail(status);

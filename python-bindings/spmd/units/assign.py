@@ -97,7 +97,8 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
     Args:
       model: any module.
       policy: a policy of torch.distributed.fsdp.wrap, a callable (module, recurse, nonwrapped_numel), text as for
-        spmd-compile --policy, or None: the model's annotations (fully_shard, wrap), or one unit without any.
+        spmd-compile --policy ("auto": the annotations, or what is used together), or None: the model's annotations
+        (fully_shard, wrap), or one unit without any.
       ignored_modules, ignored_states: modules, and parameters (or modules), whose parameters are in no unit.
       ranks: how many ranks there are; None: those of the mesh, or 1.
       options: of every unit that says nothing else, as PyTorch's wrapper has them: mode, reshard_after_forward,
@@ -121,7 +122,7 @@ def shard_units(model: nn.Module, policy: Any = None, *, ignored_modules: Iterab
     ignored_paths = [description.path_of(m) for m in ignored_modules]
     ignored_names = [description.name_of(p) for p in ignored_parameters]
     below = {m for ignored in ignored_modules for m in ignored.modules()}
-    asked = PolicyRequest("auto" if policy is None else policy, model, description, below,
+    asked = PolicyRequest("annotations" if policy is None else policy, model, description, below,
                           root_options | (root_kwargs or {}))
     plan = {"ignored_modules": ignored_paths,
             "options": encode_options(root_options, "options"), "strict_tied": strict_tied}

@@ -96,8 +96,8 @@ def make(seed: int) -> Case:
     some("ignored-module", 0.1, *modules)
     plan = None
     if rng.random() < 0.5:
-        words["policy"] = rng.choice(("none", "always", f"class:{kind}", "size:200", f"name:{re.escape(modules[0])}",
-                                      f"or(class:{kind};size:100)"))
+        words["policy"] = rng.choice(("none", "auto", "always", f"class:{kind}", "size:200",
+                                      f"name:{re.escape(modules[0])}", f"or(class:{kind};size:100)"))
     elif rng.random() < 0.7:
         plan = {"format": "spmd-shard-units", "version": 1, "options": unit_options(rng, groups[:1], shard),
                 "rules": [{"module": module, "options": unit_options(rng, groups[:1], shard)} for module in modules]}

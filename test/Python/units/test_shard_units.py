@@ -397,7 +397,7 @@ def test_two_classes_of_one_name_are_two() -> None:
     (["--policy=size:"], "policy 'size:': position 6: expected a number of elements"),
     (["--policy=size:5,leaf=A"], "policy 'size:5,leaf=A': position 8: expected force-leaf=A+B or exclude=A+B"),
     (["--policy=name:("], "policy 'name:(': position 6: '(' is no regular expression"),
-    (["--policy=or(always;blocks)"], "policy 'or(always;blocks)': position 11: expected auto, none, always"),
+    (["--policy=or(always;blocks)"], "policy 'or(always;blocks)': position 11: expected annotations, auto, none, always"),
     (["--policy=or(always"], "policy 'or(always': position 10: expected ')'"),
     (["--ignored-parameter=head.bias"], "ignored parameter 'head.bias' is not in the model (closest: norm.bias, "),
     (["--ignored-module=heads"], "ignored module 'heads' is not in the model (closest: head, "),

@@ -1,5 +1,6 @@
 // RUN: spmd-opt %s --spmd-assign-shard-units="policy=none ranks=2" | FileCheck %s --check-prefix=NONE
 // RUN: spmd-opt %s --spmd-assign-shard-units="policy=class:Block ranks=4" | FileCheck %s --check-prefix=CLASS
+// RUN: spmd-opt %s --spmd-assign-shard-units="policy=auto ranks=4" | FileCheck %s --check-prefix=AUTO
 // RUN: spmd-opt %s --spmd-assign-shard-units="policy=class:Base ranks=4" | FileCheck %s --check-prefix=CLASS
 // RUN: spmd-opt %s --spmd-assign-shard-units="policy=always mode=replicate reshard-after-forward=false" | FileCheck %s --check-prefix=ALWAYS
 // RUN: spmd-opt %s --spmd-assign-shard-units="policy=size:1000" | FileCheck %s --check-prefix=SIZE
@@ -10,7 +11,7 @@
 // RUN: not spmd-opt %s --spmd-assign-shard-units="mode=zero3" 2>&1 | FileCheck %s --check-prefix=E-MODE
 
 // E-CLASS: error: no module has class 'Blok' (closest: Block, {{.*}})
-// E-POLICY: error: policy 'blocks': position 1: expected auto, none, always, class:A,B, size:N
+// E-POLICY: error: policy 'blocks': position 1: expected annotations, auto, none, always, class:A,B, size:N
 // E-SIZE: error: policy 'size:0': position 6: expected at least 1 element
 // E-RANKS: error: ranks is 0, expected at least 1
 // E-MODE: error: mode 'zero3' is not one of: fully_shard, shard_grad_op, shard_optimizer, hybrid, replicate, default
@@ -29,6 +30,14 @@
 // NONE: spmd.shard_unit @unit1 modules [""]
 // NONE-SAME: padded = 256, [#spmd.segment<"scale", shape = [1], group = -1, offset = 0, numel = 1, trainable = false>]
 // NONE-NOT: shard_unit
+
+// AUTO: spmd.shard_unit @unit0 modules [""]
+// AUTO-SAME: "scale"
+// AUTO: spmd.shard_unit @unit1 modules ["wte", "lm_head"]
+// AUTO-SAME: padded = 2560, [#spmd.segment<"wte.weight"
+// AUTO: spmd.shard_unit @unit2 modules ["h.0"]
+// AUTO: spmd.shard_unit @unit3 modules ["h.1"]
+// AUTO-NOT: shard_unit
 
 // CLASS: spmd.mesh @mesh ["data" = 4]
 // CLASS: spmd.shard_unit @unit0 modules [""]

@@ -38,7 +38,7 @@ TEST(PolicyText, ErrorsHaveThePosition) {
   EXPECT_EQ(getError("name:"), "policy 'name:': position 6: expected a regular expression for module paths");
   EXPECT_EQ(getError("or(always;class:)"), "policy 'or(always;class:)': position 17: expected a class name");
   EXPECT_EQ(getError("or(auto)"), "policy 'or(auto)': position 4: auto is no part of another policy");
-  EXPECT_EQ(getError(""), "policy '': position 1: expected auto, none, always, class:A,B, "
+  EXPECT_EQ(getError(""), "policy '': position 1: expected annotations, auto, none, always, class:A,B, "
                           "size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX or or(P;P)");
 }
 

@@ -81,8 +81,8 @@ def AssignShardUnits : Pass<"spmd-assign-shard-units", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"policy", "policy", "std::string", "\"auto\"",
-           "auto, none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], "
+    Option<"policy", "policy", "std::string", "\"annotations\"",
+           "annotations, auto, none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], "
            "name:REGEX or or(P;P)">,
     Option<"policyFile", "policy-file", "std::string", "\"\"",
            "JSON file with rules and options per unit, instead of policy">,
