@@ -2,10 +2,8 @@
 
 #include "FittingOptions.h"
 #include "PlanBytes.h"
-#include "dialects/Spmd/Spmd.h"
 #include "spmd/Runtime/Core/Text.h"
 #include "spmd/ShardUnits/Mesh.h"
-#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace spmd;
@@ -13,24 +11,6 @@ using runtime::formatCount;
 
 /// Ranks are doubled at most this often.
 static constexpr int kMostDoublings = 4;
-
-/// The class of most items of the biggest list of modules: the blocks of a network.
-static std::string findBlockClass(ModuleOp module) {
-  llvm::StringMap<TreeModuleOp> modules;
-  module.walk([&](TreeModuleOp entry) { modules[entry.getPath()] = entry; });
-  std::string best;
-  size_t most = 1;
-  module.walk([&](TreeModuleOp entry) {
-    if (!entry.getClassName().ends_with(".ModuleList") || entry.getChildren().size() <= most)
-      return;
-    auto first = modules.find(cast<StringAttr>(entry.getChildren()[0]).getValue());
-    if (first == modules.end())
-      return;
-    most = entry.getChildren().size();
-    best = first->second.getClassName().rsplit('.').second.str();
-  });
-  return best;
-}
 
 FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions &options, int64_t budget) {
   FittingOptions found;
@@ -49,10 +29,11 @@ FittingOptions spmd::findFittingOptions(ModuleOp imported, const PipelineOptions
     changed.mode = "fully_shard";
     attempt("--mode=fully_shard", changed);
   }
-  if (std::string block = findBlockClass(imported); (options.policy == "none" || options.policy == "auto") &&
-      options.policyFile.empty() && !block.empty()) {
-    changed.policy = "class:" + block;
-    attempt("--policy=" + changed.policy, changed);
+  // What is annotated has units that a user chose.
+  if ((options.policy == "none" || options.policy == "annotations") && options.policyFile.empty() &&
+      !imported->hasAttr("spmd.annotations")) {
+    changed.policy = "auto";
+    attempt("--policy=auto", changed);
   }
   if (options.reshardAfterForward == "false") {
     changed = options;

@@ -104,6 +104,12 @@ std::unique_ptr<Pass> chooseRecomputed(const PipelineOptions &options) {
   return createChooseRecomputed(pass);
 }
 
+std::unique_ptr<Pass> advanceLastReduction(const PipelineOptions &options) {
+  AdvanceLastReductionOptions pass;
+  pass.enable = options.schedule == "auto";
+  return createAdvanceLastReduction(pass);
+}
+
 std::unique_ptr<Pass> startCollectives(const PipelineOptions &options) {
   StartCollectivesOptions pass;
   pass.prefetch = options.prefetch;
@@ -206,6 +212,8 @@ const PassEntry kPipeline[] = {
      "copies read gathered parameters, so collectives start once the copies are there"},
     {Phase::collectives, Kind::optimization, make<createBucketCollectives>,
      "scalar all-reduces that are ready together travel in one message"},
+    {Phase::collectives, Kind::optimization, advanceLastReduction,
+     "the last reduction is hidden by the products that it does not need"},
     {Phase::collectives, Kind::required, startCollectives,
      "start and wait let communication run beside computation; block order is the schedule from here on"},
     {Phase::collectives, Kind::verifier, make<createVerifySchedule>,
@@ -311,6 +319,8 @@ std::string spmd::findBadOption(const PipelineOptions &options) {
       return "epilogues=" + options.epilogues + ": " + bad + ", or auto";
   if (options.recompute < 0)
     return "recompute=" + std::to_string(options.recompute) + ": expected at least 0";
+  if (!isOneOf(options.schedule, {"auto", "basic"}))
+    return "schedule=" + options.schedule + ": expected auto, basic";
   if (options.prefetch < 0 || options.prefetch > 1)
     return "prefetch=" + std::to_string(options.prefetch) + ": expected 0, 1";
   if (std::string bad = findBadRowAlignment(options.rowAlignment); !bad.empty())
@@ -391,7 +401,7 @@ struct TextOptions : PassPipelineOptions<TextOptions> {
   Option<std::string> from{*this, "from", llvm::cl::desc("phase that the input has been through"),
                            llvm::cl::init("import")};
   Option<std::string> to{*this, "to", llvm::cl::desc("last phase to run"), llvm::cl::init("plan")};
-  Option<std::string> policy{*this, "policy", llvm::cl::desc("which modules are shard units"), llvm::cl::init("auto")};
+  Option<std::string> policy{*this, "policy", llvm::cl::desc("which modules are shard units"), llvm::cl::init("annotations")};
 
   TextOptions() {
     forEachOption(values, [&](StringRef name, StringRef help, auto &value) {

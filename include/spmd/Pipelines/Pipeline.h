@@ -50,6 +50,8 @@ struct PipelineOptions {
   std::string precision;
   /// Units that are gathered ahead of their use.
   int64_t prefetch = 1;
+  /// auto, or basic: docs/planning.md.
+  std::string schedule = "auto";
   /// Saved values, cheapest first, that backward computes again (spmd-choose-recomputed).
   int64_t recompute = 0;
   bool fuse = true;
@@ -121,6 +123,9 @@ void forEachOption(PipelineOptions &options, const Visit &visit) {
         "master is chosen when a step is captured (docs/precision.md), and another one is an error",
         options.precision);
   visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
+  visit("schedule",
+        "What is moved to hide communication: auto (default), or basic: nothing, the order is the captured step's",
+        options.schedule);
   visit("recompute",
         "Saved values, cheapest first, that backward computes again (default 0); --memory-budget chooses the number",
         options.recompute);

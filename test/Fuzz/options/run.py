@@ -88,6 +88,7 @@ def make(seed: int) -> Case:
     some("accumulate", 0.3, "sharded", "unsharded", "unsharded", *rng.sample(("scattered",), rows > 1))
     some("precision", 0.25, "reduce=bf16", "reduce=f32", "reduce=f16", *rng.sample(("param=bf16", "output=f32"), rng.random() < 0.1))
     some("prefetch", 0.2, "0", "1")
+    some("schedule", 0.2, "auto", "basic")
     some("view", 0.1 if tensor == 1 else 0.01, "local")
     some("gradient-divide-factor", 0.9 if words.get("view") else 0.03, "1", "3", "0.5", "2.5", *rng.sample(("0", "-2", "inf"), rng.random() < 0.1))
     some("memory-budget", 0.95 if words.get("mode") == "default" else 0.03, "1GB", "400kB", "200kB", "100kB", "20kB")
