@@ -125,9 +125,8 @@ Operation *Emitter::createFromSchema(Call &call) {
     InFlightDiagnostic unknown = error("unknown op '");
     unknown << call.op << "'";
     if (call.op.find("::") != std::string::npos) // an operator of the user's
-      unknown << "; declare what it computes before the capture, with spmd.register_decomposition(\"" << call.op
-              << "\", function), or the function that it is, with spmd.register_kernel, or load the dialect that has "
-                 "it (--load-dialect-plugin)";
+      unknown << "; before the capture, register its decomposition with spmd.register_decomposition(\"" << call.op
+              << "\", function) or its kernel with spmd.register_kernel, or load its dialect (--load-dialect-plugin)";
     return nullptr;
   }
   ArrayRef<StringAttr> attrNames = name->getAttributeNames();

@@ -55,9 +55,9 @@ LogicalResult Packager::writeReadBack(StringRef name, StringRef text,
                                       std::string (*write)(const T &)) {
   runtime::Expected<T> read = parse(("'" + name + "'").str(), text);
   if (!read)
-    return folder.fail("a mistake of spmd-compile: the runtime refuses what it wrote: " + read.error().message);
+    return folder.fail("internal error of spmd-compile: the runtime rejects the written file: " + read.error().message);
   if (write(*read) != text)
-    return folder.fail("a mistake of spmd-compile: the runtime reads another '" + name + "' than was written");
+    return folder.fail("internal error of spmd-compile: the runtime reads another '" + name + "' than was written");
   return folder.writeText(name, text);
 }
 

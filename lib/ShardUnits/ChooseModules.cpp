@@ -144,7 +144,7 @@ bool Chooser::answer(const Policy &policy, size_t module, bool recurse, std::str
   if (!status.ok())
     return false;
   if (!decide) {
-    fail("the policy calls back, and nobody answers");
+    fail("the policy needs a callback, but none was given");
     return false;
   }
   int64_t numel = policy.kind == Kind::custom ? 0 : countElements(module, /*remainder=*/!recurse);

@@ -42,7 +42,7 @@ Expected<Mesh> units::parseMesh(const std::string &text) {
   mesh.tensor = std::max<int64_t>(mesh.tensor, 1);
   if (!mesh.shard)
     return Status::badInput(std::string("expected ") + kMeshForm +
-                            "; what only replicates is a number of ranks with the mode replicate");
+                            "; to replicate only, pass a number of ranks and the mode replicate");
   mesh.replicate = std::max<int64_t>(mesh.replicate, 1);
   if (mesh.shard == 1 && mesh.replicate > 1)
     return Status::badInput("nothing is cut over an axis shard of 1 rank; " + std::to_string(mesh.replicate) +

@@ -69,8 +69,8 @@ def fully_shard(module: nn.Module | list[nn.Module], *, mesh: Any = None,
     if (isinstance(module, (nn.ModuleList, nn.ModuleDict)) and type(module).forward is nn.Module.forward):
         raise ValueError(f"fully_shard does not support containers that do not implement forward: {module}")
     if shard_placement_fn is not None:
-        raise ValueError("fully_shard: shard_placement_fn is not supported: a unit's parameters are one flat buffer, of which "
-                         "each rank has a part; leave it out")
+        raise ValueError("fully_shard: shard_placement_fn is not supported: each rank has a part of the unit's flat buffer; "
+                         "omit it")
     if offload_policy is not None and "CPU" in type(offload_policy).__name__:
         raise ValueError(f"fully_shard: offload_policy={offload_policy!r} is not supported; leave it out")
     options = {"reshard_after_forward": reshard_after_forward}

@@ -25,7 +25,7 @@ def mesh_sizes(mesh: Any, place: str) -> tuple[int, ...]:
         raise ValueError(f"{place} expects a mesh with one axis, or with two, that ranks have the same along and that "
                          f"units are cut along, but got {mesh}")
     if len(sizes) == 2 and sizes[0] > 1 and sizes[1] == 1:
-        raise ValueError(f"{place}: nothing is cut over an axis of 1 rank in {mesh}; leave the mesh out, and say "
+        raise ValueError(f"{place}: nothing is cut over an axis of 1 rank in {mesh}; omit the mesh, and pass "
                          "mode=\"replicate\"")
     return sizes
 

@@ -88,12 +88,12 @@ def _kept(param: torch.dtype | None, reduce: torch.dtype | None, place: str) -> 
     if param is not None and reduce in (None, param):
         return param
     if param is None and reduce is None:
-        raise ValueError(f"{place}: keep_low_precision_grads=True without a type that gradients could keep\n"
-                         "  hint: give param_dtype, or leave keep_low_precision_grads out")
+        raise ValueError(f"{place}: keep_low_precision_grads=True without a type that gradients could keep\n  hint: set "
+                         "param_dtype, or omit keep_low_precision_grads")
     computed, reduced = (_NAMES[dtype or torch.float32] for dtype in (param, reduce))
     words = ",".join(f"{name}={_NAMES[dtype]}" for name, dtype in (("param", param), ("reduce", reduce)) if dtype is not None)
     raise ValueError(f"{place}: keep_low_precision_grads=True keeps gradients in reduce_dtype ({reduced}) by PyTorch's "
-                     f"documentation, and in param_dtype ({computed}) by its code\n  hint: say which: "
+                     f"documentation, and in param_dtype ({computed}) by its code\n  hint: choose one: "
                      f"precision=\"{words},grad={reduced}\" or \"{words},grad={computed}\"")
 
 

@@ -15,11 +15,11 @@ FAMILIES = {
     "activations": "Activation functions",
     "losses": "Losses",
     "reductions": "Reductions and scans",
-    "views": "Views, copies of other shapes, pads, factories",
-    "indexing": "Reading and writing by number",
-    "sorting": "Order",
+    "views": "Views, copies, pads, factories",
+    "indexing": "Indexing: gather, scatter, index",
+    "sorting": "Sorting",
     "nn": "Convolutions, pools, normalizations, resampling",
-    "matmul": "Products",
+    "matmul": "Matrix products",
     "random_numbers": "Random numbers",
 }
 COLUMNS = ("import", "shard rule", "interpreter", "host")
@@ -27,23 +27,24 @@ TABLE = Path(os.environ.get("SPMD_SOURCE", Path(__file__).parents[2])) / "docs" 
 
 HEADER = """# Coverage of ATen
 
-What is known to work, op by op. This page is generated from results, never written: `test/Coverage/README.md` says how. A test
-runs all of it, and fails when the page says more than is true.
+This page lists the functions of PyTorch that work, op by op. It is for users who look for an op, and for developers who add one. It is
+generated from results, never edited ([how](../test/Coverage/README.md)). A test runs all of it, and fails if the page claims too much.
 
-A row is a function of PyTorch on the samples of PyTorch's own operator database (or ours where it has none), over shapes,
-broadcasting, options and the dtypes float64, int64 and bool, with the gradients of float64 samples for random cotangents. It
-has the ATen ops that a capture of the forward and the backward consists of. Results without elements are left out:
-there is nothing to compare.
+A row is one function of PyTorch. Its samples come from PyTorch's own operator database, or from ours if that has none. They vary
+shapes, broadcasting, options and the dtypes float64, int64 and bool. float64 samples include gradients for random cotangents. The
+second column has the ATen ops in the capture of forward and backward. Results without elements are omitted, because there is
+nothing to compare.
 
 | column | `yes` means |
 | --- | --- |
-| import | the captured step is IR |
-| shard rule | the rule of each ATen op agrees with what the op computes: for each loop, cut in 2 and 3; `replicated`: some op has no rule, and runs on whole operands only |
+| import | the captured step is imported as IR |
+| shard rule | the rule of each ATen op agrees with execution, with each loop cut in 2 and in 3 |
 | interpreter | values and gradients are PyTorch's, in float64, to 1e-12 |
-| host | compiled for 2 ranks, all inputs cut along their first dim, and run in float32: PyTorch's values and gradients |
+| host | a program for 2 ranks, with all inputs cut along the first dim, in float32, gives PyTorch's values and gradients |
 
-`no` is an error or a difference, in the last column; `–`: an earlier stage failed. `masked_select`, `unique` and
-`nonzero` stay `no`: memory is planned to the byte before a step runs, so no shape may depend on values.
+`replicated` in the second column: some op has no rule, and runs on whole operands only. `no`: an error or a difference; the last column has
+it. `–`: an earlier stage failed. `masked_select`, `unique` and `nonzero` stay `no`: memory is planned to the byte before a step
+runs, so no shape may depend on data.
 """
 
 

@@ -112,8 +112,8 @@ def test_errors_are_one_sentence_and_change_nothing(compiled) -> None:
         "device: input 'x' is on GPU 1, and rank 0 computes on GPU 0; give it on GPU 0 or the host",
         "kind: input 'x': expected i64[8, 16], found i32[8, 16]",
         "shape: input 'x': expected i64[8, 16], found i64[1, 16]",
-        "strides: input 'x' has strides [128, 8]; give one that is dense, in rows",
-        "dtype: input 'x' has a dtype of DLPack's code 5 with 128 bits and 1 lanes, which is none of bf16, f16, f32, f64, i1, "
+        "strides: input 'x' has strides [128, 8]; expected a contiguous tensor",
+        "dtype: input 'x' has a dtype of DLPack's code 5 with 128 bits and 1 lanes, which is not supported; expected one of bf16, f16, f32, f64, i1, "
         "i16, i32, i64, i8, u8",
         "row: input 'x': value 1073741824 at position [1, 2] is not a row id in [0, 65)",
         "out: output 0 is f32[], not f32[3]",

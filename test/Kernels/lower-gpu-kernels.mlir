@@ -5,7 +5,7 @@
 // RUN: not spmd-opt %s --spmd-lower-gpu-kernels="sms=133" 2>&1 | FileCheck %s --check-prefix=SMS
 // RUN: not spmd-opt %s --spmd-lower-gpu-kernels="shared-bytes=-1" 2>&1 | FileCheck %s --check-prefix=SHARED
 
-// CHIP: error: spmd-lower-gpu-kernels knows no chip "sm_70"; known are sm_80, sm_90, sm_100
+// CHIP: error: spmd-lower-gpu-kernels: unknown chip "sm_70"; known are sm_80, sm_90, sm_100
 // SMS: error: option sms=133 is not between 1 and the 132 of sm_90
 // SHARED: error: option shared-bytes=-1 is not between 1 and the 232448 of sm_90
 // SYMBOL: error: 'kernel.cluster' op has no symbol; run spmd-outline-kernels before code generation

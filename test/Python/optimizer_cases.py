@@ -94,13 +94,13 @@ def train_step(model, optimizer, x, y):
 
 _WHOLE = "`test_whole_parameters.py`"
 OTHERS = [
-    ("Adafactor", "means of rows and columns, which every rank has whole", _WHOLE),
+    ("Adafactor", "means of rows and columns, whole on every rank", _WHOLE),
     ("`transformers.optimization.Adafactor`", "the same; step counters become tensors", "`test_adafactor.py`"),
-    ("Muon", "momentum in chunks; what its products multiply is gathered, and multiplied by every rank", _WHOLE),
+    ("Muon", "momentum in chunks; operands of its products are gathered, and every rank computes the products", _WHOLE),
     ("LAMB, as users write it", "moments in chunks; norms of parameters and updates are sums over the ranks' chunks", _WHOLE),
-    ("one written by hand", "as its ops say", "`test_kept_gradients.py`, `test_programs.py`"),
+    ("an optimizer written by hand", "as its ops require", "`test_kept_gradients.py`, `test_programs.py`"),
     ("any of these, of parameters in bf16 or f16 with masters", "master, moments and update in f32, in chunks", "`test_masters.py`"),
-    ("a `fused=True` one under `torch.amp.GradScaler`", "`grad_scale` and `found_inf`, decided on the ranks", "`test_grad_scaler.py`")]
+    ("an optimizer with `fused=True` under `torch.amp.GradScaler`", "`grad_scale` and `found_inf`, computed on the ranks", "`test_grad_scaler.py`")]
 
 
 def tolerance(case: Case) -> float:
@@ -119,107 +119,132 @@ CASES = [Case(optimizer, implementation, options) for optimizer, table in OPTION
          if implementation != "fused" or optimizer in FUSED]
 
 
-FIRST_STEPS = '''\
-- The capture observes how the state begins: it runs `step()` twice on fake tensors. If each state begins as a constant, and the
-  remaining operators of the first step are those of the second one, the artifact has one program. Otherwise the package has a
-  second graph for the first step, and the artifact a second program on the same state, which the runtime runs once; it does not
-  run this program from weights that have optimizer state. SGD with dampening has a first step of its own, and so has an optimizer
-  whose state begins as a copy of the parameter (Lookahead, schedule-free), or whose first step skips the update
-  (`test/Kinds/first_step.py`, `test/Python/test_kind_first_step.py`).
-- A first step of its own is an error if the step leaves its gradients to a later call, if a `GradScaler` may skip it, or if other
-  parameters already have optimizer state. The hint is to take one step in eager PyTorch before the first compiled one.
-- Each state is a tensor in an entry of `state[p]`. A list of tensors there, a tensor in a param group or in an attribute of the
-  optimizer, and state that belongs to no parameter (`state["k"]`) are errors. So is a state that has its parameter's shape for one
-  parameter of a shard unit, and another shape for another parameter (GaLore).
-- An optimizer that is not PyTorch's and that rejects `capturable=True` with an assertion is captured with `capturable=False`.
+INTRODUCTION = '''\
+# Optimizers
+
+This page lists the optimizers that a compiled step supports, and how close their results are to eager PyTorch. It is
+for users who choose an optimizer or write their own. An unsupported optimizer is an error when the step is captured.
+
+`python test/Python/optimizer_cases.py` writes this page from the cases of `test/Python/test_optimizers.py`. The test
+
+- captures each case and compares five steps with eager PyTorch, from no state and from existing state;
+- partitions it for 1 to 4 ranks, and compares them with the captured step in float64 to 1e-12, optimizer state
+  included;
+- trains each optimizer on two ranks of the host.
+
 '''
 
-COUNTS = '''\
-- An optimizer may count in Python: in a param group (`group["step"] += 1`), in the state of a parameter, or in an attribute that is a
-  number. Under `@spmd.compile` such a number is an input of the program, as the learning rate is. After each call it has the value
-  that eager PyTorch leaves.
-- Arithmetic with such a number is part of the graph, functions of the module `math` and numbers in arguments of PyTorch's functions
-  included. A comparison (`if step > 5`, `max(lr, lr_max)`) is a guard: another answer compiles another program, of at most
-  `max_compiles`. `isinstance()` gives what it gives in eager PyTorch.
-- A changing number is an error as an index, as a size, as a text or key, in `type()`, `range()`, `round()`, `int()` and `float()`.
-  Numbers that change in lists, dicts and other objects of the optimizer are errors. So are numbers of numpy that change, and numbers
-  that depend on values of tensors.
-- A `GradScaler` decides by values whether a step is skipped, so an optimizer that counts in Python is an error with it. A package of
-  `spmd.capture` has no Python, so an optimizer that counts in Python is an error there.
-- Checkpoints have the numbers of param groups. Saving a checkpoint is an error where the optimizer counts elsewhere;
+NOTES = '''\
+
+The numbers are the largest difference from eager PyTorch after five steps, relative to the largest entry of a tensor.
+*exact* means equal to the bit. *groups* are two param groups with different learning rates and weight decay. *all* is
+all options of the row together.
+
+Without `foreach` and `fused`, SGD, Adam and AdamW are recorded as fused, and all others as single-tensor. All
+implementations give one kernel per flat buffer, because `spmd-merge-optimizer-lists` merges single-tensor ops into
+list ops.
+
+'''
+
+DETAILS = '''\
+
+## Options that change between steps
+
+The learning rate of each group is read at every step; it may be a tensor. Other options that schedulers change are
+read too: those in `scheduled_options` of `spmd.capture`, and all of them under `@spmd.compile`
+([python.md](python.md)).
+
+## Arithmetic
+
+- If a bias correction would be a Python number read from a tensor, the capture sets `capturable`. The results are
+  those of `capturable=False`: bias corrections are computed in float64, as Python does.
+- An optimizer outside of PyTorch that rejects `capturable=True` with an assertion is captured with `capturable=False`.
+- Adafactor's numbers are computed in float64 on tensors, as Python computes them in eager. The step counters of
+  transformers' Adafactor become tensors, which its own code accepts too (`test/Python/test_adafactor.py`).
+- An optimizer of your own is captured as the ops that it runs. A norm of a whole parameter (LAMB) is a sum over the
+  ranks' parts.
+- For a product of matrices (`torch.optim.Muon`) the operands are gathered, and every rank computes the whole product.
+  A warning gives its share of the step's operations.
+- State with another shape than its parameter (means of rows and columns in `torch.optim.Adafactor`) is whole on every
+  rank. These optimizers train like eager on 1 to 3 ranks, sharded and replicated
+  (`test/Python/test_whole_parameters.py`).
+
+On CPUs, PyTorch's fused optimizers differ from its other implementations in two cases. The compiled step computes as
+the others do:
+
+- They read a gradient in the order of memory and ignore its strides. A gradient set by hand (`p.grad = ...` from
+  `torch.autograd.grad`) with other strides than the parameter updates the wrong elements.
+- In bf16 and f16, fused SGD updates only the last elements of a parameter (2.13: the elements that do not fill a
+  vector).
+
+## State, and the first step
+
+The capture observes how state begins: it runs `step()` twice on fake tensors. If every state begins as a constant, and
+the other operators of both steps are equal, the artifact has one program. Otherwise the package has a second graph for
+the first step, and the artifact a second program on the same state. The runtime runs this program once, and does not
+run it from weights that have optimizer state.
+
+- These optimizers have a first step of their own: SGD with dampening, an optimizer whose state begins as a copy of the
+  parameter (Lookahead, schedule-free), and one whose first step skips the update (`test/Kinds/first_step.py`,
+  `test/Python/test_kind_first_step.py`).
+- A separate first step is an error if the step leaves its gradients to a later call, if a `GradScaler` may skip it, or
+  if other parameters already have optimizer state. The hint is to run one step in eager PyTorch first.
+- Each state is a tensor in an entry of `state[p]`. Errors are: a list of tensors there, a tensor in a param group or
+  in an attribute of the optimizer, state that belongs to no parameter (`state["k"]`).
+- It is also an error if a state has its parameter's shape for one parameter of a shard unit, and another shape for
+  another parameter (GaLore).
+- State may have another dtype than its parameter (moments in bf16). All parameters of a shard unit must have the same
+  dtype of state; otherwise the error names two of them.
+- State may be replaced (`state["previous"] = p.grad`): the program writes the new tensor into the old one. It must
+  have the shape and dtype of the old one, and no other tensor of the next step may share its memory.
+
+## Numbers that an optimizer counts in Python
+
+An optimizer may count in a param group (`group["step"] += 1`), in the state of a parameter, or in an attribute that is
+a number. Under `@spmd.compile` such a number is an input of the program, as the learning rate is. After each call it
+has the value that eager PyTorch leaves.
+
+- Arithmetic with such a number is part of the graph. This includes functions of the module `math`, and numbers in
+  arguments of PyTorch's functions.
+- A comparison (`if step > 5`, `max(lr, lr_max)`) is a guard: another result compiles another program, up to
+  `max_compiles`. `isinstance()` returns what it returns in eager PyTorch.
+- A changing number is an error as an index, as a size, as a text or key, and in `type()`, `range()`, `round()`,
+  `int()` and `float()`.
+- Numbers that change in lists, dicts and other objects of the optimizer are errors. So are changing numbers of numpy,
+  and numbers that depend on values of tensors.
+- A `GradScaler` decides by values whether a step is skipped, so it cannot be combined with an optimizer that counts in
+  Python. A package of `spmd.capture` has no Python, so such an optimizer is an error there.
+- Checkpoints have the numbers of param groups. If an optimizer counts elsewhere, saving a checkpoint is an error;
   `optimizer.state_dict()` has all numbers.
-- State may be replaced (`state["previous"] = p.grad`): the program writes the new tensor into the old one. The new tensor must have
-  the shape and dtype of the old one, and no other tensor of the next step may share its memory.
-- `test/Kinds/optimizers.py` crosses optimizers that count with gradient accumulation, schedulers, f32 masters, checkpoints and two
-  ranks; `test/Kinds/optimizers_of_packages.py` trains with all optimizers of five packages (`pytorch_optimizer`, `torch_optimizer`,
-  `schedulefree`, `prodigyopt` and `timm`).
+
+`test/Kinds/optimizers.py` combines optimizers that count with gradient accumulation, schedulers, f32 masters,
+checkpoints and two ranks. `test/Kinds/optimizers_of_packages.py` trains with all optimizers of `pytorch_optimizer`,
+`torch_optimizer`, `schedulefree`, `prodigyopt` and `timm`.
+
+## Not supported
+
+Each of these is an error when the step is captured:
+
 '''
 
 
 def document() -> str:
     """The text of docs/optimizers.md."""
     from spmd.capture.optimizer.optimizer_state import UNSUPPORTED
-    lines = [
-        "# Optimizers", "",
-        "What of `torch.optim` is captured, partitioned and run, from a cold start and from existing state. The table "
-        "is",
-        "written by `python test/Python/optimizer_cases.py` from the cases of `test/Python/test_optimizers.py`: each is",
-        "captured and compared with eager over five steps, partitioned for 1 to 4 ranks and compared with the captured "
-        "step",
-        "in float64 to 1e-12, optimizer state included; each optimizer also trains on two ranks of the host.", "",
-        "| optimizer | single-tensor | foreach | fused | options tested |", "| --- | --- | --- | --- | --- |"]
+    lines = ["| optimizer | single-tensor | foreach | fused | options tested |", "| --- | --- | --- | --- | --- |"]
     for optimizer, options in OPTIONS.items():
         marks = []
         for implementation in ("single", "foreach", "fused"):
             case = Case(optimizer, implementation, "plain")
             marks.append("–" if case not in CASES else "exact" if tolerance(case) == 0 else f"{tolerance(case):.0e}")
         lines.append(f"| {optimizer} | {' | '.join(marks)} | {', '.join(options)} |")
-    lines += ["", "Others, and what ranks have of them:", "", "| optimizer | state and update | tests |", "| --- | --- | --- |",
+    others = ["| optimizer | state and update | tests |", "| --- | --- | --- |",
               *(f"| {name} | {what} | {tests} |" for name, what, tests in OTHERS)]
-    lines += [
-        "",
-        "The numbers are the largest difference from eager PyTorch after five steps, relative to the largest entry of a",
-        "tensor; *exact* is bit by bit. *groups* are two param groups with other learning rates and weight decay; "
-        "*all* are",
-        "all options of the row at once.", "",
-        "- Without `foreach` and `fused`, SGD, Adam and AdamW are recorded as fused, the others one tensor at a time.",
-        "- `capturable` is set for the capture where a bias correction would else be a Python number read from a "
-        "tensor; the",
-        "  results are those of `capturable=False`: the bias corrections are computed in float64, as Python does.",
-        "- PyTorch's fused optimizers read on CPUs a gradient in the order of memory, whatever its strides: a gradient "
-        "that",
-        "  is set by hand (`p.grad = ...` of `torch.autograd.grad`, say) with other strides than the parameter's updates "
-        "other",
-        "  elements than those that it is of. The compiled step updates those that it is of, as the other "
-        "implementations do.",
-        "- PyTorch's fused SGD updates on CPUs, in bf16 and f16, only the last elements of a parameter (of 2.13: those "
-        "that",
-        "  fill no vector). The compiled step updates all, as the other implementations do.",
-        *FIRST_STEPS.splitlines(),
-        "- State may have another type than its parameter (moments in bf16), the same for all parameters of a shard unit: it is one buffer for each kind. A",
-        "  mixture is an error that names two parameters.",
-        "- The learning rate of each group is read at every step; a learning rate that is a tensor works too. So are options that schedulers",
-        "  move: `scheduled_options` of `spmd.capture`, by themselves under `@spmd.compile` ([python.md](python.md)).",
-        "- Single-tensor optimizers are merged into list ops (`spmd-merge-optimizer-lists`), so that all "
-        "implementations give",
-        "  one kernel per flat buffer.",
-        "- An optimizer of one's own is captured as the ops that it consists of. What it computes of whole parameters, no "
-        "rank",
-        "  has: norms (LAMB, as its users write it) are sums over the ranks' parts; for products of matrices "
-        "(`torch.optim.Muon`)",
-        "  what they multiply is gathered, and every rank multiplies all of it, which a warning says with its share of the step's",
-        "  operations. State of another shape than the parameter's (means of rows and columns: `torch.optim.Adafactor`) every "
-        "rank",
-        "  has whole. All train like eager on 1 to 3 ranks, sharded and replicated "
-        "(`test/Python/test_whole_parameters.py`).",
-        "- Adafactor's numbers are computed in float64 on tensors, as Python computes them in eager; so are those of transformers' "
-        "Adafactor,",
-        "  whose step counters become tensors, which its own code takes as well (`test/Python/test_adafactor.py`).",
-        *COUNTS.splitlines(), "", "Not supported, each an error when the step is captured:", ""]
-    lines += [f"- {name}: {why}." for name, why in UNSUPPORTED.items()]
-    lines.append("- `nn.Embedding(sparse=True)` with any optimizer; dense gradients give the same numbers with SGD and Adagrad.")
-    lines.append("- `differentiable=True`: the optimizer's step is part of no gradient in a training step.")
-    return "\n".join(lines) + "\n"
+    unsupported = [*(f"- {name}: {why}." for name, why in UNSUPPORTED.items()),
+                   "- `nn.Embedding(sparse=True)` with any optimizer. Dense gradients give the same numbers with SGD and Adagrad.",
+                   "- `differentiable=True`: a training step does not differentiate through `optimizer.step()`."]
+    return "\n".join([INTRODUCTION + "\n".join(lines), NOTES + "Other optimizers, and the state of each rank:\n",
+                      *others]) + "\n" + DETAILS + "\n".join(unsupported) + "\n"
 
 
 if __name__ == "__main__":

@@ -369,8 +369,8 @@ def test_scattered_with_penalties(cache, in_all: bool) -> None:
         compare(penalized, adamw, {"accumulate": "scattered", **options}, count=6)
     said, line = str(error.value), penalized.__code__.co_firstlineno + 6  # the backward
     assert f"test_accumulation.py:{line}: error: accumulate=scattered: here the gradients of unit @unit" in said
-    assert "get a term that is the same on all ranks across, as that of a penalty on parameters is, " + (
-        "and what is left to a later call is a sum" if in_all else "apart from what is left of earlier calls") in said
+    assert "get a term that is equal on all ranks along the first axis, such as a penalty on parameters, " + (
+        "but a gradient that is left to a later call must be a sum" if in_all else "apart from what is left of earlier calls") in said
     assert "use accumulate=sharded" in said
 
 
@@ -519,7 +519,7 @@ def test_gradients_that_were_not_kept_cannot_be_added_to(compiler) -> None:
     compiled, (x, y) = spmd.compile(step, ranks=2), batches(1)[0]
     compiled(model, optimizer, x, y, True)
     for _ in range(2):
-        with pytest.raises(RuntimeError, match=r"leaves in parameter '0.weight' is not kept[^\0]*hint: spmd.compile\(keep"):
+        with pytest.raises(RuntimeError, match=r"leaves in parameter '0.weight' is not kept[^\0]*hint: set spmd.compile\(keep"):
             compiled(model, optimizer, x, y, False)
     compiled(model, optimizer, x, y, True)
 
@@ -554,7 +554,7 @@ def test_a_tensor_kept_over_its_clearing(compiler) -> None:
     kept = model[0].weight.grad
     compiled(model, optimizer, *data[1], *flags(1))
     assert model[0].weight.grad is None
-    with pytest.raises(RuntimeError, match="was the gradient of parameter '0.weight', which a call of the step has cleared"):
+    with pytest.raises(RuntimeError, match="the gradient of parameter '0.weight' is gone: a later call of the step cleared it"):
         kept.norm()
     compiled(model, optimizer, *data[2], *flags(2))
     shared = model[0].weight.grad.detach()

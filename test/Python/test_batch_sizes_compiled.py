@@ -100,7 +100,7 @@ def test_rows_of_ranks_that_are_refused(cache) -> None:
         optimizer.zero_grad()
         return result.detach()
 
-    with pytest.raises(spmd.CaptureError, match="returns rows of its batch(.|\n)*hint: leave dynamic_batch out"):
+    with pytest.raises(spmd.CaptureError, match="returns rows of its batch(.|\n)*hint: omit dynamic_batch"):
         returning(model, optimizer, *batch_of(4))
 
 
@@ -157,7 +157,7 @@ def test_rows_that_are_left_in_the_model_are_refused(cache) -> None:
         model.memory = model(x).detach()
         return model.memory.sum()
     model = nn.Linear(4, 3)
-    with pytest.raises(spmd.CaptureError, match="leaves rows of the batch in 'memory'"):
+    with pytest.raises(spmd.CaptureError, match="stores rows of the batch in 'memory'"):
         spmd.compile(train_step, dynamic_batch=5)(model, torch.optim.SGD(model.parameters()), torch.randn(2, 4))
 
 
@@ -269,14 +269,14 @@ def transposed(model, x, y):
 
 REFUSED = {
     all_pairs: "needs all rows of the batch at once|no size",
-    scaled_by_one_less: "no size, nor a factor|neither so many for each row",
-    scaled_by_a_root: "no size, nor a factor|neither so many for each row",
-    rows_of_a_table: "the step is another one with 9 rows than with 8",
+    scaled_by_one_less: "no size, nor a factor|neither proportional nor inversely",
+    scaled_by_a_root: "no size, nor a factor|neither proportional nor inversely",
+    rows_of_a_table: "the step does something different for 9 rows than for 8",
     running_sum: "needs all rows of the batch at once",
     backwards: "needs all rows of the batch at once",
     sorted_rows: "needs all rows of the batch at once|no size",
     picked_rows: "needs all rows of the batch at once|no size",
-    neighbours: "neither so many for each row|is not so many|no size",
+    neighbours: "neither proportional nor inversely|is not so many|no size",
     transposed: "needs all rows of the batch at once|combines rows",
 }
 
@@ -289,7 +289,7 @@ def test_what_is_not_the_same_with_any_number_of_rows_is_refused(loss_of: Callab
     step = spmd.compile(train_step_of(loss_of), dynamic_batch=9)
     with pytest.raises((spmd.CompileError, spmd.CaptureError), match=REFUSED[loss_of]) as refused:
         step(model, optimizer, torch.randn(4, 6), torch.randn(4, 4))
-    assert "without dynamic_batch" in str(refused.value) or "leave dynamic_batch out" in str(refused.value)
+    assert "without dynamic_batch" in str(refused.value) or "omit dynamic_batch" in str(refused.value)
 
 
 def test_a_step_that_needs_a_program_for_each_size_gets_them(cache) -> None:
@@ -319,11 +319,11 @@ def test_a_size_that_is_another_step(option: str, cache) -> None:
     for rows in (4, 5, 3, 2):
         x, y = torch.randn(rows, 6), torch.randn(rows, 4)
         if rows == 3 and option == "dynamic_batch":
-            with pytest.raises(spmd.CaptureError, match="with 3 rows the step is another one"):
+            with pytest.raises(spmd.CaptureError, match="the step does something different for a batch of 3 rows"):
                 step(model, optimizer, x, y)
             continue
         if rows == 3:
-            with pytest.warns(spmd.Remark, match="with 3 rows the step is another one"):
+            with pytest.warns(spmd.Remark, match="the step does something different for a batch of 3 rows"):
                 loss = step(model, optimizer, x, y)
         else:
             loss = step(model, optimizer, x, y)
@@ -341,5 +341,5 @@ def test_options(cache) -> None:
         spmd.compile(step, dynamic_batch=4, maybe_dynamic_batch=4)
     model = nn.Linear(6, 4)
     compiled = spmd.compile(train_step_of(lambda model, x, y: model(x).sum() + y.sum()), dynamic_batch=4)
-    with pytest.raises(spmd.CaptureError, match="same number of rows; 'x' has 3, 'y' has 2"):
+    with pytest.raises(spmd.CaptureError, match="same number of rows in all inputs; 'x' has 3, 'y' has 2"):
         compiled(model, torch.optim.SGD(model.parameters()), torch.randn(3, 6), torch.randn(2, 4))

@@ -257,11 +257,11 @@ EXPECTED = {
     seeded: ("seeds torch's random numbers", "before the capture"),
     taken_from_an_iterator: ("changes the state of 'BATCHES'", "outside of the step"),
     written_part_of_a_constant: ("neither model, optimizer nor argument", "register_buffer"),
-    appended_item: (r"keeps a traced value in 'LOG'", "return it from the step"),
-    appended_tensor: (r"keeps a traced value in 'LOG'", "return it from the step"),
+    appended_item: (r"stores a tensor in 'LOG'", "return it from the step"),
+    appended_tensor: (r"stores a tensor in 'LOG'", "return it from the step"),
     counter: ("changes 'CALLS'", "count outside of the step"),
     held_by_an_object: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
-    row_numbers: ("shape depends on values", "mask"),
+    row_numbers: ("shape depends on data", "mask"),
     loss_scaling: ("the step makes a GradScaler", "make it outside"),
     nonfinite_norm: ("error_if_nonfinite=True decides in Python", "return the norm"),
     branch_on_value: (r"control flow.*\baten\.gt|control flow", "torch.where"),
@@ -269,7 +269,7 @@ EXPECTED = {
     formatted: ("formatted as text", "print what the call gives back"),
     python_arithmetic: ("(?s)value", "tensor"),
     as_float: ("(?s)value", "tensor"),
-    unique_labels: ("aten._unique2.default gives .* shape depends on values", "outside of the step.*one_hot"),
+    unique_labels: ("aten._unique2.default returns .* shape depends on data", "outside of the step.*one_hot"),
     custom_op: ("spmd_test::no_fake", "spmd.register_decomposition"),
     explicit_generator: ("torch.Generator", "default generator"),
     held_parameters: ("the gradient of parameter 'fc1.weight'", r"model.parameters\(\)"),
@@ -333,7 +333,7 @@ def test_a_returned_text_with_a_value(text) -> None:
         return {"loss": loss, "names": "u0 zuf0", "text": text(loss)}
     model = mlp.setup()["model"]
     x, y = mlp.setup()["args"]
-    with pytest.raises(spmd.CaptureError, match=r"a text that has a tensor's value in it[^\0]*test_capture_errors.py"
+    with pytest.raises(spmd.CaptureError, match=r"a string with a tensor's value in it[^\0]*test_capture_errors.py"
                                                 r"[^\0]*hint: return the value"):
         spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), x, y)
 
@@ -355,7 +355,7 @@ class Counting(nn.Module):
 
 
 @pytest.mark.parametrize("keeps, message", [(False, "changes 'calls' from 0 to 1[^\0]*register_buffer"),
-                                            (True, "keeps a traced value in 'last'[^\0]*return it from the step")])
+                                            (True, "stores a tensor in 'last'[^\0]*return it from the step")])
 def test_attributes_of_modules(keeps: bool, message: str) -> None:
     model = Counting(keeps)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -373,7 +373,7 @@ def test_functions_that_a_step_calls() -> None:
 def test_what_hooks_keep() -> None:
     example, norms = mlp.setup(), []
     example["model"].fc1.weight.register_hook(lambda gradient: norms.append(gradient.norm()))
-    with pytest.raises(spmd.CaptureError, match=r"keeps a traced value in 'norms'"):
+    with pytest.raises(spmd.CaptureError, match=r"stores a tensor in 'norms'"):
         spmd.capture(mlp.train_step, example["model"], example["optimizer"], *example["args"])
 
 
@@ -389,7 +389,7 @@ def test_output_and_clocks_are_warnings_with_their_line(what: str, do) -> None:
     example = mlp.setup()
     with pytest.warns(UserWarning, match=f"the step {what}[^\0]*File \"{re.escape(str(HERE))}\", line ") as record:
         spmd.capture(step, example["model"], example["optimizer"], *example["args"])
-    assert len([w for w in record if "captured step does so once" in str(w.message)]) == 1
+    assert len([w for w in record if "compiled step does so only once" in str(w.message)]) == 1
 
 
 class Counts(torch.optim.Optimizer):
@@ -443,8 +443,8 @@ def test_optimizers_that_count_in_python(where: str, message: str, warm: bool) -
         spmd.capture(step, model, optimizer, x)
         return
     before = copy.deepcopy((optimizer.state_dict(), optimizer.count, optimizer.history))
-    expected = r"Counts keeps state\['shared'\], which belongs to no parameter[^\0]*hint: keep it in the state of each parameter" \
-        if where == "shared" else rf"{message}[^\0]*in step\n *p\.sub_\([^\0]*hint: keep it as a tensor"
+    expected = r"Counts stores state\['shared'\], which belongs to no parameter[^\0]*hint: store it in the state of each parameter" \
+        if where == "shared" else rf"{message}[^\0]*in step\n *p\.sub_\([^\0]*hint: store it as a tensor"
     with pytest.raises(spmd.CaptureError, match=expected):
         spmd.capture(step, model, optimizer, x)
     after = optimizer.state_dict(), optimizer.count, optimizer.history
@@ -764,7 +764,7 @@ def test_arguments() -> None:
     with pytest.raises(spmd.CaptureError, match="argument 'p.0' is parameter 'fc1.weight' of the model.*\n.*hint: "):
         spmd.capture(lambda model, optimizer, x, y, p: step(model, optimizer, x, y), model, optimizer, x, y,
                      list(model.parameters()))
-    with pytest.raises(spmd.CaptureError, match="batch_dims names 'z', which is none of x, y"):
+    with pytest.raises(spmd.CaptureError, match="batch_dims names 'z'; expected one of x, y"):
         spmd.capture(step, model, optimizer, x, y, batch_dims={"z": 0})
     with pytest.raises(spmd.CaptureError, match=r"batch_dims\['y'\] is 1"):
         spmd.capture(step, model, optimizer, x, y, batch_dims={"y": 1})

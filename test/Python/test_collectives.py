@@ -259,7 +259,7 @@ def loss_of(model, x):
 
 
 @pytest.mark.parametrize("function, options, error", [
-    (loss_of, {"view": "global"}, r"combines what ranks have, and with view=global"),
+    (loss_of, {"view": "global"}, r"combines values of ranks, but with view=global"),
     (loss_of, {"view": "local", "ranks": 3}, r"is among 2 ranks, and the step is compiled for 3"),
     (lambda model, x: funcol.all_reduce(model(x).mean(), "product", dist.group.WORLD), {}, "combines by 'product'"),
     (lambda model, x: funcol.all_to_all_single(model(x), None, None, dist.group.WORLD).mean(), {}, "use all_reduce, all_gather"),

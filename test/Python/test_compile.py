@@ -238,14 +238,14 @@ def test_a_result_is_what_eager_returns(compiler, make) -> None:
 
 
 @pytest.mark.parametrize("make, message", [
-    (Plain, "returns a Plain, and what it computed is in its attribute 'loss'"),
-    (in_slots, "returns a Slots, and what it computed is in its attribute 'loss'"),
-    (lambda loss: Attributes(loss=loss), "returns a Attributes, and what it computed is in its entry 'loss'"),
-    (lambda loss: lambda: loss, "returns a function, and what it computed is in its variable 'loss'"),
-    (lambda loss: functools.partial(torch.add, loss), "returns a partial, and what it computed is in its argument 0"),
-    (lambda loss: {"loss": loss}.values(), "returns a dict_values, and what it computed is in its entry 0"),
-    (yielding, "returns a generator, which computes when the step is over"),
-    (lambda loss: map(torch.neg, [loss]), "returns a map, which computes when the step is over")])
+    (Plain, "returns a Plain with a tensor in its attribute 'loss'"),
+    (in_slots, "returns a Slots with a tensor in its attribute 'loss'"),
+    (lambda loss: Attributes(loss=loss), "returns a Attributes with a tensor in its entry 'loss'"),
+    (lambda loss: lambda: loss, "returns a function with a tensor in its variable 'loss'"),
+    (lambda loss: functools.partial(torch.add, loss), "returns a partial with a tensor in its argument 0"),
+    (lambda loss: {"loss": loss}.values(), "returns a dict_values with a tensor in its entry 0"),
+    (yielding, "returns a generator, which would compute after the step has ended"),
+    (lambda loss: map(torch.neg, [loss]), "returns a map, which would compute after the step has ended")])
 def test_a_result_that_hides_tensors_is_refused(compiler, make, message: str) -> None:
     example = mlp.setup()
     with pytest.raises(spmd.CaptureError, match=message):

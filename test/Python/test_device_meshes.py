@@ -83,7 +83,7 @@ def test_a_mesh_of_a_tensor(compiler) -> None:  # noqa: F811
     check(Trainer(lambda trainer: DeviceMesh("cpu", torch.arange(4).view(2, 2).t(), mesh_dim_names=("a", "b"))["b"]))
     trainer = Trainer()
     trainer.make = lambda trainer: DeviceMesh("cpu", trainer.model.weight.detach()[:, 0].long())
-    with pytest.raises(spmd.CaptureError, match="makes a DeviceMesh of a tensor whose values only a call knows\n"):
+    with pytest.raises(spmd.CaptureError, match="makes a DeviceMesh from a tensor with data-dependent values\n"):
         spmd.compile(trainer.step, ranks=2, launcher="none")(*BATCH)
 
 
@@ -92,7 +92,7 @@ def test_a_dict_of_numbers_in_the_place_of_meshes_is_a_side_effect() -> None:
         mesh = trainer.dims.get("shard")
         trainer.dims.parts = {"count": 1}
         return mesh
-    with pytest.raises(spmd.CaptureError, match=r"the step changes .*dims\.parts.*, which a captured step would do once"):
+    with pytest.raises(spmd.CaptureError, match=r"the step changes .*dims\.parts.*: Python code runs only once"):
         spmd.compile(Trainer(make).step, ranks=2, launcher="none")(*BATCH)
 
 
@@ -114,5 +114,5 @@ def test_a_number_that_a_mesh_takes_the_place_of_is_one(compiler) -> None:  # no
         trainer.dims.built = trainer.dims.get("shard")
         return trainer.dims.get("shard")
     trainer.make = make
-    with pytest.raises(spmd.CaptureError, match=r"the step changes '.*dims\.built', which a captured step would do once"):
+    with pytest.raises(spmd.CaptureError, match=r"the step changes '.*dims\.built': Python code runs only once"):
         spmd.compile(trainer.step, ranks=2, launcher="none")(*BATCH)

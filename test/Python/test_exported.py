@@ -191,7 +191,7 @@ def test_calls_that_do_not_fit_the_export_are_errors_at_their_line() -> None:
                     (torch.randn(4, 3, 6, 6).double(), "torch.float64.*torch.float32")):
         with pytest.raises(spmd.CaptureError, match=said) as caught:
             spmd.capture(train_step, program, optimizer, x, labels)
-        assert "in train_step" in str(caught.value) and "hint: call it with what it was exported for" in str(caught.value)
+        assert "in train_step" in str(caught.value) and "hint: call it with the inputs of the export" in str(caught.value)
 
 
 @pytest.mark.parametrize("options, said", [

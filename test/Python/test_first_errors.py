@@ -46,7 +46,7 @@ def test_a_model_wrapped_by_fsdp(group, version: int) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     wrapper = "FullyShardedDataParallel" if version == 1 else "PyTorch's fully_shard"
     for call in (spmd.compile(train_step), lambda *args: spmd.capture(train_step, *args)):
-        with pytest.raises(spmd.CaptureError, match=f"module '0' is wrapped by {wrapper}, .*\n  hint: give the plain model"):
+        with pytest.raises(spmd.CaptureError, match=f"module '0' is wrapped by {wrapper}: .*\n  hint: pass the unwrapped model"):
             call(model, optimizer, *batch())
 
 
@@ -87,7 +87,7 @@ def test_offloading_is_refused() -> None:
             spmd.compile(train_step, cpu_offload=refused)
     with pytest.raises(ValueError, match=r"fully_shard: offload_policy=CPUOffloadPolicy\(.* is not supported; leave it out"):
         spmd.fully_shard(nn.Linear(4, 4), offload_policy=CPUOffloadPolicy())
-    with pytest.raises(ValueError, match="fully_shard: shard_placement_fn is not supported: a unit's parameters"):
+    with pytest.raises(ValueError, match="fully_shard: shard_placement_fn is not supported: each rank has a part of the unit's"):
         spmd.fully_shard(nn.Linear(4, 4), shard_placement_fn=lambda p: None)
     with pytest.raises(ValueError, match=r"cpu_offload=CPUOffload\(offload_params=True\) is not supported; leave it out"):
         with spmd.enable_wrap(cpu_offload=CPUOffload(True)):

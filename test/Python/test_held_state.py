@@ -621,7 +621,7 @@ def test_what_nobody_can_follow_is_an_error() -> None:
         return finish((model(x) * scale).square().mean(), optimizer)
 
     x = torch.randn(6, 6)
-    for step, message in ((from_nowhere, "(?s)calls a Linear whose 'weight' it reaches in a way.*test_held.*hint: "),
+    for step, message in ((from_nowhere, "(?s)calls a Linear whose tensor 'weight' the capture cannot find.*test_held.*hint: "),
                           (through_script, "(?s)'scripted.*TorchScript"),
                           (with_gradient, r"(?s)leaves a gradient in 'scale'.*hint: .*detach\(\)")):
         with pytest.raises(spmd.CaptureError, match=message):

@@ -164,8 +164,8 @@ def broken(module):
 
 
 @pytest.mark.parametrize("scale, init, error, message", [
-    (Scale, None, ValueError, r"module 'scale' \(Scale\) is on the meta device, has no value for 'factor', 'order', and no "
-                              r"reset_parameters\(\) that would make one\n  hint: give its class one; or"),
+    (Scale, None, ValueError, r"module 'scale' \(Scale\) is on the meta device: 'factor', 'order' cannot be initialized without "
+                              r"reset_parameters\(\)\n  hint: add reset_parameters\(\) to the class"),
     (nn.Identity, lambda m: broken(m), ValueError,
      r"module 'norm' \(BatchNorm1d\): its initialization \(param_init_fn\) leaves 'bias' without a value"),
     (nn.Identity, 3, TypeError, "param_init_fn is 3; expected a function of a module")])

@@ -195,5 +195,5 @@ def test_what_is_read_of_an_iterator() -> None:
         return loss
 
     model = network()
-    with pytest.raises(spmd.CaptureError, match="(?s)reads 'epoch' of an iterator.*data.epoch.*hint: pass what it reads"):
+    with pytest.raises(spmd.CaptureError, match="(?s)reads 'epoch' of an iterator.*data.epoch.*hint: pass this value"):
         spmd.compile(step)(model, torch.optim.SGD(model.parameters(), lr=0.1), loader)

@@ -291,7 +291,7 @@ def test_a_scaler_unscales_them_unless_they_are_f16(precision: str) -> None:
 
 @pytest.mark.parametrize("options, message", [
     ({"param_dtype": torch.bfloat16, "reduce_dtype": torch.float32},
-     'in reduce_dtype (f32) by PyTorch\'s documentation, and in param_dtype (bf16) by its code\n  hint: say which: '
+     'in reduce_dtype (f32) by PyTorch\'s documentation, and in param_dtype (bf16) by its code\n  hint: choose one: '
      'precision="param=bf16,reduce=f32,grad=f32" or "param=bf16,reduce=f32,grad=bf16"'),
     ({"reduce_dtype": torch.bfloat16}, 'or "reduce=bf16,grad=f32"'),
     ({}, "keep_low_precision_grads=True without a type that gradients could keep")])

@@ -80,10 +80,10 @@ class Odd(torch.optim.Optimizer):
 
 
 @pytest.mark.parametrize("where, words", [
-    ("global", r"Odd keeps state\['k'\], which belongs to no parameter"),
-    ("list", r"Odd keeps a traced value in state\[...\]\['m'\]"),
-    ("group", r"Odd keeps a traced value in param_groups\[0\]\['d'\]"),
-    ("attribute", "Odd keeps a traced value in d"),
+    ("global", r"Odd stores state\['k'\], which belongs to no parameter"),
+    ("list", r"Odd stores a tensor in state\[...\]\['m'\]"),
+    ("group", r"Odd stores a tensor in param_groups\[0\]\['d'\]"),
+    ("attribute", "Odd stores a tensor in d"),
     ("memory", "state 'm' of Odd has the memory of its parameter")])
 def test_state_in_odd_places(where: str, words: str) -> None:
     model, _, x, y = setup()

@@ -143,7 +143,7 @@ def test_goes_on_from_a_checkpoint(tmp_path, monkeypatch, has_state: bool) -> No
     step, given = spmd.compile(call, ranks=1), make(OfGroups)
     step.load_checkpoint(tmp_path)
     if has_state:
-        with pytest.raises(RuntimeError, match="a checkpoint is loaded in the place of its first step"):
+        with pytest.raises(RuntimeError, match="so a checkpoint cannot replace its first step"):
             step(*given, x, y)  # traced for the step after a first one, which takes the other branch
         step, given = spmd.compile(call, ranks=1), make(OfGroups)
         step(*given, x, y)
@@ -175,7 +175,7 @@ def test_a_number_of_values(is_warm: bool) -> None:
     given = *make(OfValues), *batches(1)[0]
     if is_warm:
         call(*given)
-    with pytest.raises(spmd.CaptureError, match="'OfValues.calls'|OfValues keeps a traced value in calls"):
+    with pytest.raises(spmd.CaptureError, match="'OfValues.calls'|OfValues stores a tensor in calls"):
         spmd.compile(call, ranks=1)(*given)
 
 
@@ -350,7 +350,7 @@ def swapped(self, group):
 
 @pytest.mark.parametrize("optimizer_step, why", [
     (ranges, r"takes the Python number 'Table.param_groups\[0\]\['step'\]', which every call changes, for a constant"),
-    (caught, r"which every call changes, for a constant"), (of_type, r"takes type\(\) of a Python number"),
+    (caught, r"which every call changes, for a constant"), (of_type, r"calls type\(\) on a Python number"),
     (of_numpy, r"changes 'Table.calls', a float64"),
     (nested, r"the step of Table changes 'Table.nested\['n'\]'"), (listed, "changes the entries of 'Table.listed'"), (swapped, "the step replaces 'a' of 'weight' by another tensor|"
      "the step replaces 'b' of 'weight' by another tensor")])

@@ -158,7 +158,7 @@ def test_a_list_that_no_bytecode_tells_is_empty_in_a_program_that_was_captured_s
     model, *others = net_with_lists()
     step = spmd.compile(puts_by_name, ranks=2)
     step(model, *others)
-    with pytest.raises(spmd.CaptureError, match="keeps a traced value in"):
+    with pytest.raises(spmd.CaptureError, match="stores a tensor in"):
         step(model, *others)
 
 
@@ -190,7 +190,7 @@ def in_front(model, optimizer, x, y):
 def test_what_nobody_could_append_later_is_refused(step) -> None:
     LOG.clear()
     model = Net()
-    with pytest.raises(spmd.CaptureError, match=r"keeps a traced value in (LOG|TWICE)|number of entries"):
+    with pytest.raises(spmd.CaptureError, match=r"stores a tensor in (LOG|TWICE)|number of entries"):
         spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 8), torch.zeros(6).long())
     assert step is in_front or not LOG
 
@@ -200,6 +200,6 @@ def test_an_artifact_appends_nothing() -> None:
 
     def step(model, optimizer, x, y):
         LOG.append(update(model, optimizer, x, y).detach())
-    with pytest.raises(spmd.CaptureError, match="(?s)keeps a traced value in 'LOG', where no artifact puts anything.*in step"):
+    with pytest.raises(spmd.CaptureError, match="(?s)stores a tensor in 'LOG': an artifact cannot update it.*in step"):
         spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 8), torch.zeros(6).long())
     assert not LOG

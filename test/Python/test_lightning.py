@@ -102,7 +102,7 @@ def test_several_optimizers_are_an_error(tmp_path) -> None:
         def configure_optimizers(self):
             return [torch.optim.SGD(self.net[0].parameters(), lr=0.1), torch.optim.SGD(self.net[2].parameters(), lr=0.1)]
 
-    with pytest.raises(ValueError, match="configure_optimizers gives 2 optimizers, and a SpmdModule has one\n  hint: one "):
+    with pytest.raises(ValueError, match="configure_optimizers returns 2 optimizers, but a SpmdModule supports one\n  hint: use one "):
         fit(Two, tmp_path)
 
 
@@ -169,7 +169,7 @@ def test_a_schedule_with_a_metric_is_an_error(tmp_path) -> None:
             return {"optimizer": optimizer, "lr_scheduler": torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer),
                     "monitor": "val_loss"}
 
-    with pytest.raises(ValueError, match="a ReduceLROnPlateau, whose metric (.|\n)* hint: keep it in an attribute"):
+    with pytest.raises(ValueError, match="a ReduceLROnPlateau: SpmdModule does not pass (.|\n)* hint: store the scheduler in an attribute"):
         fit(Plateau, tmp_path)
 
 

@@ -165,7 +165,7 @@ def test_gradients_that_the_step_clears() -> None:
     assert "optimizer/grad/head.weight" in training.step.state_dict()
     training.model.head.weight.grad = torch.ones(4, 8)  # to which the step adds, and which it clears
     training.run()
-    with pytest.raises(RuntimeError, match="a call of the step has cleared the gradient of parameter '.*', to which later ones"):
+    with pytest.raises(RuntimeError, match="the gradient of parameter '.*' is gone: a call of the step cleared it"):
         with training.step.unshard_params(with_grads=True):
             pass
 
@@ -203,7 +203,7 @@ def test_mistakes() -> None:
     training.run()
     for units, recurse, message in (("heads", True, "the model has no module 'heads'"),
                                     (nn.Linear(1, 1), True, "a Linear in units is no module of the model"),
-                                    ("layers", False, "'layers' is none; units: 'head', 'layers.0', 'layers.1'")):
+                                    ("layers", False, "'layers' is not a shard unit; units: 'head', 'layers.0', 'layers.1'")):
         with pytest.raises(ValueError, match=message):
             with training.step.unshard_params(units, recurse=recurse):
                 pass

@@ -127,7 +127,7 @@ def test_fused_in_a_narrow_type_rounds_once(name: str, options: dict, dtype: tor
 
 
 @pytest.mark.parametrize("make, why", [
-    (lambda p: torch.optim.LBFGS(p), "LBFGS is not supported: it calls a closure"),
+    (lambda p: torch.optim.LBFGS(p), "LBFGS is not supported: the number of its closure calls"),
     (lambda p: torch.optim.SparseAdam(p), "SparseAdam is not supported: its gradients are sparse"),
     (lambda p: torch.optim.Adam(p, differentiable=True), "differentiable=True is not supported"),
 ], ids=["LBFGS", "SparseAdam", "differentiable"])

@@ -144,8 +144,8 @@ def test_what_differs_is_refused_alike(tmp_path):
         "value": "ValueError: argument 'smoothing' is 0.5 on rank 1 and 0.25 on rank 0; every process must call the step "
                  "with the same",
         "shape": "ValueError: batch input 'x' has the shape [4, 1] on rank 1 and [4] on rank 0; only rows may differ in number",
-        "rank": "ValueError: ranks is 5, and there are 2 processes, which each hold as many of them\n  hint: leave ranks "
-                "out, which gives each process one; or a multiple of 2",
+        "rank": "ValueError: expected ranks to be a multiple of the number of processes (2), got 5\n  hint: omit ranks "
+                "to run one rank in each process",
     }
     for name, text in both.items():
         assert said[name] == [text, text]
@@ -161,7 +161,7 @@ def test_batches_of_several_sizes(tmp_path):
     assert {result["compiles"] for name, result in expected.items() if name != "goes on"} == {1}
     assert said[0] == said[1] and said[0]["rows differ"].startswith(
         "ValueError: the processes pass batches of different numbers of rows, [[3], [3]], [[5], [5]], and with view='local'")
-    assert 'hint: batch="global", where every process passes the whole batch; or view="local"' in said[0]["filled up"]
+    assert 'hint: use batch="global", so that every process passes the whole batch; or view="local"' in said[0]["filled up"]
 
 
 def test_batches_from_iterators(tmp_path):

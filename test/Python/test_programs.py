@@ -404,7 +404,7 @@ def test_gradients_are_read_after_a_step_that_clears_them() -> None:
     assert compiled.compiles == 1
     compiled, model = kept(keep_grads=False)
     compiled(*batches()[0])
-    with pytest.raises(RuntimeError, match=r"gradient that the step leaves[^\0]*hint: spmd.compile\(keep_grads=True\)"):
+    with pytest.raises(RuntimeError, match=r"gradient that the step leaves[^\0]*hint: set spmd.compile\(keep_grads=True\)"):
         model[0].weight.grad.norm()
 
 
@@ -421,7 +421,7 @@ def test_an_optimizer_that_is_not_found() -> None:
         F.cross_entropy(model(x), y).backward()
         getattr(HIDDEN["optimizer"](), "step")()
 
-    with pytest.raises(spmd.CaptureError, match=r"step\(\) of a SGD that is no argument of it[^\0]*hint: pass the opt"):
+    with pytest.raises(spmd.CaptureError, match=r"step\(\) of a SGD that the capture cannot find[^\0]*hint: pass the opt"):
         step(*batches()[0])
 
 

@@ -142,7 +142,7 @@ def test_a_whole_number_that_is_too_big() -> None:
         return y.sum().item() * 2**62
 
     model = nn.Linear(5, 3)
-    with pytest.raises(spmd.CaptureError, match="(?s)have 64 bits.*test_python_numbers.py.*compute with float"):
+    with pytest.raises(spmd.CaptureError, match="(?s)have 64 bits.*test_python_numbers.py.*use float"):
         spmd.compile(step, ranks=1)(model, torch.optim.SGD(model.parameters(), lr=0.1), *(b[0] for b in batches(0)))
 
 

@@ -468,12 +468,12 @@ def experts_in_place(model, x, y):
     (is_in_rows, "isin of rows"), (is_equal, "equal of rows"), (own_backward, "Tripled of rows"), (copied_places, "indexing of rows"),
     (writes_column_of_copy, "writing of rows"),
     (views_by_count, "view of rows"), (weighted_l1, "l1_loss of rows.*with weights"), (experts_in_place, "relu of rows.*in place"),
-    (gives_rows, "return of rows"), (keeps_rows, "return of rows"), (norms_of_all, "batch_norm of rows"), (softmax_of_all, "softmax of rows"),
+    (gives_rows, "the step returns rows"), (keeps_rows, "the step returns rows"), (norms_of_all, "batch_norm of rows"), (softmax_of_all, "softmax of rows"),
     (pairs, "mse_loss of rows.*together with others"), (written_in_between, "together with others"),
     (written_through_a_view, "add_ of rows"), (counts_in_python, "how many there are of rows"),
     (other_dims, "indexing by a mask that is not the first index"), (all_targets, "a tensor that has all rows")])
 def test_what_would_tell_how_many_are_chosen_is_refused(loss_of: Callable[..., Any], what: str) -> None:
     model = Model()
-    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*depends on values.*test_rows_by_masks.py.*hint: "):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*depends on data.*test_rows_by_masks.py.*hint: "):
         spmd.compile(step_of(loss_of), ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH),
                                                 torch.randint(0, CLASSES, (ROWS,)))

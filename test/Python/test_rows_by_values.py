@@ -108,7 +108,7 @@ class Differs(Split):
                                         (OutOfOrder, "not all parts"), (Differs, "after the same steps")])
 def test_what_needs_more_than_one_row_is_refused(kind: type[nn.Module], what: str) -> None:
     model = kind()
-    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*hint: act on each row alone"):
+    with pytest.raises(spmd.CaptureError, match=f"(?s){what}.*test_rows_by_values.py.*hint: compute on each row separately"):
         spmd.compile(step, ranks=2)(model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(ROWS, WIDTH))
 
 

@@ -31,6 +31,6 @@ def test_the_rows_are_named() -> None:
         call(7)
     said, line = str(error.value), train_step.__code__.co_firstlineno + 2
     assert f"test_scattered_microbatches.py:{line}: error: accumulate=scattered: here the gradients of unit @unit0" in said
-    assert "compute alike from tensor<3x7xf32>, " \
+    assert "compute equally from tensor<3x7xf32>, " \
         "rows of the batch that are not cut over the ranks (a part of it needs a row for each rank)" in said
     assert "penalty" not in said and "use accumulate=sharded" in said

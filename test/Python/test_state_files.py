@@ -123,7 +123,7 @@ def test_other_names_in_a_folder(eager, tmp_path) -> None:
     for steps in (0, 1):
         found = losses_after(lambda step: step.load_checkpoint(tmp_path / "both", revise_keys=RULES), steps=steps)
         assert found == pytest.approx(expected, rel=1e-5)
-    with pytest.raises(ValueError, match="revise_keys gives '.*' and '.*' one name, 'x'"):
+    with pytest.raises(ValueError, match="revise_keys maps both '.*' and '.*' to 'x'"):
         spmd.compile(train_step).load_checkpoint(tmp_path / "both", revise_keys=[("^.*$", "x")])
 
 

@@ -84,7 +84,7 @@ def through_numpy(value):
 
 WRITES = {append: "number of entries of 'LOG'", count: "changes 'CALLS'", count_in_dict: "changes 'COUNTS",
           count_in_class: "changes 'Meter.total'", count_in_method: "changes 'METER.count'",
-          keep: r"""keeps a traced value in "KEPT\['value'\]\"""", keep_in_class: "keeps a traced value in Meter.last",
+          keep: r"""stores a tensor in "KEPT\['value'\]\"""", keep_in_class: "stores a tensor in Meter.last",
           write_tensor: "aten.add_.Tensor writes into a tensor that is neither", write_array: "the state of 'ARRAY'",
           write_traced: "writes into a tensor that is neither", through_numpy: "converted to numpy"}
 
@@ -189,8 +189,8 @@ def append_tensor(module, value):
 
 
 @pytest.mark.parametrize("write, message", [(set_number, "changes '0.calls' from 0 to 1"),
-                                            (set_tensor, "keeps a traced value in '0.last'"),
-                                            (append_tensor, "keeps a traced value in '0.seen'")])
+                                            (set_tensor, "stores a tensor in '0.last'"),
+                                            (append_tensor, "stores a tensor in '0.seen'")])
 def test_attributes_that_hooks_set_on_torchs_modules(write, message: str) -> None:
     model = nn.Sequential(nn.Linear(4, 4))
     model[0].calls, model[0].seen = 0, []
@@ -365,7 +365,7 @@ def test_collectives_of_the_users_are_errors_at_their_line(communicate) -> None:
     if not (known := torch.distributed.is_initialized()):
         torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
     try:
-        with pytest.raises(spmd.CaptureError, match=rf"communicates between processes[^\0]*in {communicate.__name__}[^\0]*leave it out"):
+        with pytest.raises(spmd.CaptureError, match=rf"communicates between processes[^\0]*in {communicate.__name__}[^\0]*remove it"):
             spmd.capture(step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.randn(6, 4))
     finally:
         if not known:

@@ -333,5 +333,5 @@ def test_a_traced_value_is_found_behind_a_container_of_any_size():
             return loss
 
     model = torch.nn.Linear(2, 1)
-    with pytest.raises(spmd.CaptureError, match="keeps a traced value in"):
+    with pytest.raises(spmd.CaptureError, match="stores a tensor in"):
         spmd.capture(Keeper().step, model, torch.optim.SGD(model.parameters(), lr=0.1), torch.ones(1, 2))

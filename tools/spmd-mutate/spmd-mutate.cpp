@@ -53,7 +53,7 @@ static int runTool(const Arguments &arguments) {
 }
 
 int main(int argc, char **argv) {
-  CLI::App app("Writes a copy of an artifact in which one thing of the plan, or of what binds it to names, is another.",
+  CLI::App app("Writes a copy of an artifact with one change in its plan, or in the names bound to it.",
                "spmd-mutate");
   Arguments arguments;
   app.add_option("artifact", arguments.artifact, "folder made by spmd-compile");

@@ -65,8 +65,8 @@ static Status report(const std::string &step, bool json) {
 }
 
 int reportCaptured(int argc, char **argv) {
-  CLI::App app("Prints the Python values that the graph of a step package has as constants: what the step read outside of its own "
-               "variables when it was captured.",
+  CLI::App app("Prints the Python values that are constants of a step package's graph: the capture read them outside "
+               "of the step's own variables.",
                "spmd-report captured");
   app.failure_message(spmd::explainUsage);
   std::string step;

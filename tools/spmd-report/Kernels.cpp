@@ -104,8 +104,8 @@ static void printKernels(const Artifact &artifact) {
 }
 
 int reportKernels(int argc, char **argv) {
-  CLI::App app("Prints the generated kernels of an artifact: what each is, how often a step launches it, how it is "
-               "launched, and the bytes it must move when every operand is read once.",
+  CLI::App app("Prints the generated kernels of an artifact: kind, launches per step, launch shape, and required "
+               "bytes (every operand read once).",
                "spmd-report kernels");
   app.failure_message(spmd::explainUsage);
   std::string folder;

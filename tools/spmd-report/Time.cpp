@@ -43,7 +43,7 @@ static Status report(const Arguments &arguments) {
 }
 
 int reportTime(int argc, char **argv) {
-  CLI::App app("Prints what a step of an artifact takes on a machine: a model of time (docs/cost.md), no measurement.",
+  CLI::App app("Prints the modelled time of an artifact's step on a machine (docs/cost.md). It is not a measurement.",
                "spmd-report time");
   app.failure_message(explainUsage);
   Arguments arguments;

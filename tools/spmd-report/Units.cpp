@@ -110,25 +110,27 @@ static Status report(const Arguments &arguments) {
 }
 
 int reportUnits(int argc, char **argv) {
-  CLI::App app("Prints the shard units that a wrap policy makes of a step package, and what they cost.",
+  CLI::App app("Prints the shard units of a step package under a wrap policy, and their cost.",
                "spmd-report units");
   app.failure_message(spmd::explainUsage);
   Arguments arguments;
   app.add_option("step", arguments.step, "step package, or its step.json")->required();
   app.add_option("--policy", arguments.policies,
                  "annotations (default), auto, none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], "
-                 "name:REGEX, or(P;P); several are or-ed")
+                 "name:REGEX, or(P;P); if repeated, a module is a unit if any policy selects it")
       ->take_all();
   app.add_option("--policy-file", arguments.policyFile, "rules and options per unit, docs/shard-units.md");
-  app.add_option("--ignored-module", arguments.ignoredModules, "path of a module in no unit; repeatable");
-  app.add_option("--ignored-parameter", arguments.ignoredParameters, "name of a parameter in no unit; repeatable");
+  app.add_option("--ignored-module", arguments.ignoredModules, "path of a module whose parameters stay whole on "
+                                                               "every rank; repeatable");
+  app.add_option("--ignored-parameter", arguments.ignoredParameters, "name of a parameter that stays whole on every "
+                                                                     "rank; repeatable");
   app.add_option("--ranks", arguments.ranks, "number of ranks (default: those of the mesh, or 1)");
-  app.add_option("--mesh", arguments.mesh, "how they are arranged: replicate:N,shard:M or shard:M");
+  app.add_option("--mesh", arguments.mesh, "arrangement of the ranks: replicate:N,shard:M or shard:M");
   app.add_option("--mode", arguments.mode,
                  "fully_shard (default), shard_grad_op, shard_optimizer, hybrid (on a mesh of two axes), replicate or "
                  "default (as a memory budget allows)");
   app.add_option("--reshard-after-forward", arguments.reshard,
-                 "true, false, or a number of ranks (default: as the mode says, true of fully_shard)");
+                 "true, false, or a number of ranks (default: by the mode; true for fully_shard)");
   app.add_flag("--strict-tied", arguments.strictTied, "tied parameters with owners in different units are an error");
   app.add_flag("--json", arguments.json, "as JSON");
   try {

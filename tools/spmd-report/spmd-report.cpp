@@ -88,9 +88,10 @@ int main(int argc, char **argv) {
     return reportKernels(argc - 1, argv + 1);
   if (argc > 1 && argv[1] == std::string("time"))
     return reportTime(argc - 1, argv + 1);
-  CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report kernels ARTIFACT` "
-               "prints its kernels, `spmd-report time ARTIFACT` what a step takes by a model, `spmd-report units STEP` the shard units of a step package, "
-               "`spmd-report captured STEP` the Python values that its graph has as constants.",
+  CLI::App app("Prints memory, shard units and collectives of an artifact. `spmd-report kernels ARTIFACT` prints its "
+               "kernels, `spmd-report time ARTIFACT` the modelled time of a step, `spmd-report units STEP` the shard "
+               "units of a step package, and `spmd-report captured STEP` the Python values that are constants of its "
+               "graph.",
                "spmd-report");
   app.failure_message(spmd::explainUsage);
   std::string folder;

@@ -255,9 +255,9 @@ Status spmd::runtime::checkRun(const Trainer &trainer, const Reference &referenc
   }
   bool good = loss.good() && parameters.good() && states.good();
   if (!good && !reference.hasMovement())
-    std::printf("  a parameter whose gradient is zero but for rounding (an attention's key bias) is moved at random by "
-                "Adam, and batch norm over few values is chaotic: how far eager itself moves tells, recorded by "
-                "spmd.capture(..., reference_movement=True); or name such parameters in zero_gradient=[...]\n");
+    std::printf("  hint: Adam moves a parameter at random if its gradient is zero except for rounding (an "
+                "attention's key bias), and batch norm over few values is chaotic; record the sensitivity of eager "
+                "with spmd.capture(..., reference_movement=True), or list such parameters in zero_gradient=[...]\n");
   if (!good)
     return {StatusCode::WrongResult,
             "the check failed: the run differs from its reference by more than "

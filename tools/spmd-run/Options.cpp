@@ -32,107 +32,105 @@ void spmd::runtime::defineOptions(CLI::App &app, Arguments &arguments) {
   app.set_version_flag("--version", "spmd-run " SPMD_VERSION ", " SPMD_BUILD);
   app.add_option("artifact", arguments.artifact, "folder made by spmd-compile")->required();
   app.add_option("--steps", arguments.steps,
-                 "steps since the run's first, those before --resume included (default: one per recorded batch, with "
-                 "--data one epoch)")
+                 "number of steps, including those before --resume (default: one per recorded batch; with --data one "
+                 "epoch)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--data", arguments.data.files,
-                 "what to train on: a file of tokens as nanoGPT and llm.c write them, or INPUT=FILE,... with a .npy or "
-                 "safetensors file for each input (default: the batches recorded with the step)");
+                 "training data: a token file of nanoGPT or llm.c, or INPUT=FILE,... with a .npy or safetensors file "
+                 "for each input (default: the batches recorded with the step)");
   app.add_option("--order", arguments.data.order,
-                 "of the data: shuffled, by --seed, anew in each epoch (default for tokens and samples), or sequential "
-                 "(default for files of whole batches)")
+                 "order of the data: shuffled in each epoch, by --seed (default for tokens and samples), or "
+                 "sequential (default for files of whole batches)")
       ->check(oneOf({"shuffled", "sequential"}));
   app.add_option("--token-dtype", arguments.data.tokenType,
-                 "of token files without a header: uint16 (default) or uint32")
+                 "type of token files without a header: uint16 (default) or uint32")
       ->check(oneOf({"uint16", "uint32"}));
   app.add_option("--lr-schedule", arguments.schedule,
                  "learning rate by step, such as cosine:T_max=1000,eta_min=1e-5 or "
                  "sequential(warmup:total_iters=100;100;cosine:T_max=900): docs/training.md");
   app.add_option("--save-kind", arguments.saveKind,
-                 "of checkpoints: full (default), one file that PyTorch loads, or sharded, a file for each rank")
+                 "kind of checkpoints: full (default), one file that PyTorch loads; or sharded, a file for each rank")
       ->check(oneOf({"full", "sharded"}));
   app.add_option_function<std::string>(
          "--save-mode", [&](const std::string &text) { arguments.savesBeside = text == "beside"; },
-         "the run waits while a checkpoint is written (wait, the default), or goes on, and a copy of the state, which "
-         "it "
-         "says the size of, is written (beside)")
+         "wait (default): the run waits while a checkpoint is written; beside: it continues, and a copy of the state "
+         "is written, whose size is printed")
       ->check(oneOf({"wait", "beside"}));
   app.add_option("--save-every", arguments.saveEvery, "steps between checkpoints (default: one at the end)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--keep", arguments.keep, "how many checkpoints to keep, the newest (default: all)")
       ->check(number(/*mayBeZero=*/false));
-  app.add_option("--resume", arguments.resume, "go on from the newest checkpoint in this folder");
+  app.add_option("--resume", arguments.resume, "continue from the newest checkpoint in this folder");
   app.add_option_function<std::string>(
          "--strict", [&](const std::string &text) { arguments.strict = text == "on"; },
-         "with --resume: what the checkpoint lacks, and what it has besides, is an error (on, the default), or the one "
-         "is "
-         "as at the beginning and the other left out (off)")
+         "with --resume: on (default): missing and additional tensors of the checkpoint are errors; off: missing "
+         "tensors keep their initial values, and additional ones are ignored")
       ->check(oneOf({"on", "off"}));
   app.add_option("--log", arguments.log, "also write each step to this file: NAME.jsonl or NAME.csv");
   app.add_option("--eval", arguments.evaluation, "artifact of a step that evaluates the same model");
-  app.add_option("--val", arguments.validation, "its data, as --data");
+  app.add_option("--val", arguments.validation, "data of the evaluation, as --data");
   app.add_option("--eval-every", arguments.evalEvery, "steps between evaluations (default: one at the end)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--eval-steps", arguments.evalSteps, "batches of an evaluation (default: all of --val)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--peak-flops", arguments.peakFlops,
-                 "floating-point operations a second of all ranks together at best, to print the share of them that "
-                 "products take (MFU)")
+                 "peak floating-point operations per second of all ranks together, to print the share that matrix "
+                 "products reach (MFU)")
       ->check(number(/*mayBeZero=*/false));
   app.add_flag("--check", arguments.check,
                "compare losses and final parameters with the recorded ones of "
                "eager PyTorch");
   app.add_flag("--check-finite", arguments.checkFinite,
-               "stop after the first step whose loss, outputs, parameters or optimizer state have an infinity or a "
-               "not-a-number, and name it and the ops that gave the first ones (ops: not on GPUs)");
+               "stop after the first step with an infinity or NaN in its loss, outputs, parameters or optimizer "
+               "state, and print the commands that produced the first ones");
   app.add_option("--rtol-loss", arguments.tolerances.loss,
                  "tolerance of relative loss differences (default 1e-4, or 2 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
   app.add_option("--rtol", arguments.tolerances.parameters,
                  "tolerance of |a-b|/|b| of each parameter (default 1e-3, or 8 epsilons of a coarser type than f32)")
       ->check(number(/*mayBeZero=*/true));
-  app.add_option("--save", arguments.save, "NAME.safetensors: write parameters, buffers, optimizer state and counters there at the end; another name is a "
-                 "folder of checkpoints, which --resume goes on from");
+  app.add_option("--save", arguments.save, "NAME.safetensors: write parameters, buffers, optimizer state and "
+                                           "counters at the end. Any other name is a folder of checkpoints for "
+                                           "--resume");
   app.add_option("--weights", arguments.trainer.weights, "start from this safetensors file (default: the artifact's)");
   app.add_option("--seed", arguments.seed,
                  "seed of random numbers such as dropout (default: the captured one, or that of --weights), and of the order "
                  "of --data");
   app.add_option("--threads", arguments.trainer.threads, "threads of all ranks together (default: one per core)")
       ->check(number(/*mayBeZero=*/false));
-  app.add_option("--ranks", arguments.trainer.ranks, "must be what the artifact was compiled for")
+  app.add_option("--ranks", arguments.trainer.ranks, "number of ranks; must equal that of the artifact")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--timeout", arguments.trainer.timeoutSeconds,
                  "seconds a rank waits for the others in a collective "
                  "(default 60)")
       ->check(number(/*mayBeZero=*/false));
   app.add_option("--flight-record", arguments.trainer.flightRecord,
-                 "folder: when a step fails, write what each rank did last to rank-N.json there");
+                 "folder: if a step fails, write the last actions of each rank to rank-N.json there");
   app.add_option("--cpu", arguments.trainer.device.cpu,
                  "kernels to use, such as x86-64-v3 (default: the best that "
                  "this machine runs)");
   app.add_flag("--profile{-}", arguments.profile,
-               "print where the time goes, command by command; with =FILE.json also write a trace for "
-               "ui.perfetto.dev");
+               "print the time of each command; with =FILE.json also write a trace for ui.perfetto.dev");
   app.add_option_function<std::string>(
          "--graph", [&](const std::string &text) { arguments.trainer.device.graph = text == "on"; },
          "on GPUs: launch steps as one CUDA graph for each rank (on, the default), or command by command (off)")
       ->check(oneOf({"on", "off"}));
   app.add_option_function<std::string>(
       "--cuda-libraries", [](const std::string &folders) { ::setenv("SPMD_CUDA_LIBRARIES", folders.c_str(), 1); },
-      "on GPUs: folders, separated by colons, that have CUDA's driver, cuBLASLt or NCCL, which are looked for there before "
-      "anywhere else (default: those of SPMD_CUDA_LIBRARIES)");
+      "on GPUs: folders, separated by colons, that are searched first for CUDA's driver, cuBLASLt and NCCL (default: "
+      "those of SPMD_CUDA_LIBRARIES)");
   app.add_option("--emulation", arguments.trainer.device.emulation,
-                 "how kernels of an emulated GPU run: plain or checked, forward, reverse, random or warp-greedy, and "
-                 "the seed of random (default checked,forward)");
+                 "execution of emulated GPU kernels: plain or checked; forward, reverse, random or warp-greedy; the "
+                 "seed of random (default checked,forward)");
   app.add_option("--launcher", arguments.launch.launcher,
-                 "whose variables say which of several processes this is: torchrun, mpirun, mpiexec, srun, environment "
-                 "or none (default: whoever started it)");
-  app.add_option("--rank", arguments.launch.rank, "which process this is, with --world-size");
-  app.add_option("--world-size", arguments.launch.world, "how many processes there are");
+                 "launcher whose environment variables identify this process: torchrun, mpirun, mpiexec, srun, "
+                 "environment or none (default: detected)");
+  app.add_option("--rank", arguments.launch.rank, "number of this process, with --world-size");
+  app.add_option("--world-size", arguments.launch.world, "number of processes");
   app.add_option("--address", arguments.launch.address, "HOST:PORT where the processes meet; rank 0 listens there");
   app.add_option("--log-ranks", arguments.logRanks,
-                 "which processes print, by rank: 0,3 or all (default 0); errors are always printed");
-  app.add_flag("--quiet", arguments.quiet, "no line per step");
+                 "ranks whose processes print: 0,3 or all (default 0); errors are always printed");
+  app.add_flag("--quiet", arguments.quiet, "print no line per step");
   app.add_option("--inject-fault", arguments.trainer.fault,
                  "for tests: exit:RANK:COMMAND, stall:RANK:COMMAND or "
                  "skip:RANK:COMMAND");

@@ -26,8 +26,8 @@ struct Options {
   llvm::cl::OptionCategory category{"spmd-translate options"};
   llvm::cl::opt<unsigned> iterations{
       "iterations",
-      llvm::cl::desc("With --import-step, only the first so many of a loop's iterations, which "
-                     "spmd-repeat-iterations completes; 0: all"),
+      llvm::cl::desc("With --import-step: import only this number of a loop's iterations (0: all); "
+                     "spmd-repeat-iterations adds the others"),
       llvm::cl::init(0), llvm::cl::cat(category)};
   llvm::cl::opt<std::string> importStep{"import-step",
                                         llvm::cl::desc("Reads a step package (NAME.step or its step.json) and "
@@ -35,15 +35,15 @@ struct Options {
                                         llvm::cl::value_desc("path"), llvm::cl::cat(category)};
   llvm::cl::opt<std::string> importStableHlo{
       "import-stablehlo",
-      llvm::cl::desc("Reads a training step of StableHLO in generic form, as JAX lowers it, and writes its IR, or with "
-                     "-o NAME.step its step package"),
+      llvm::cl::desc("Reads a training step that JAX lowered to StableHLO (generic form), and writes its IR, or its "
+                     "step package with -o NAME.step"),
       llvm::cl::value_desc("file"), llvm::cl::cat(category)};
   llvm::cl::opt<std::string> roles{"roles",
-                                   llvm::cl::desc("JSON file: which arguments of the StableHLO step are parameters, "
-                                                  "state and batches, and what its results are"),
+                                   llvm::cl::desc("JSON file with the roles of the StableHLO step's arguments and "
+                                                  "results (docs/stablehlo.md)"),
                                    llvm::cl::value_desc("file"), llvm::cl::cat(category)};
   llvm::cl::opt<std::string> planToJson{
-      "plan-to-json", llvm::cl::desc("Reads the IR of a plan and writes the plan as the runtime reads it"),
+      "plan-to-json", llvm::cl::desc("Reads the IR of a plan and writes the plan in the runtime's format"),
       llvm::cl::value_desc("file"), llvm::cl::cat(category)};
   llvm::cl::opt<std::string> planToManifest{"plan-to-manifest",
                                             llvm::cl::desc("Reads the IR of a plan and writes the artifact's manifest"),

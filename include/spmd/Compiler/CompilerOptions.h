@@ -52,67 +52,68 @@ struct OptionInfo {
 template <typename Visit>
 void forEachOption(OptionTexts &texts, const Visit &visit) {
   visit(OptionInfo{"o",
-                   "Artifact folder; with --compile-to, IR file (- is standard output, "
-                   "the default but for plan, which is reported)",
+                   "Artifact folder; with --compile-to, IR file (default: - for standard output; a plan is printed "
+                   "as a report)",
                    "path"},
         texts.output);
   visit(OptionInfo{"policy",
-                   "Which modules are shard units: annotations (default: the model's, or one unit), auto (the model's, or "
-                   "what is used together), none, always, class:A,B, size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX, or(P;P); several are or-ed",
+                   "The modules that are shard units: annotations (default: the model's, or one unit), auto (the "
+                   "model's annotations, or modules by their use), none, always, class:A,B, "
+                   "size:N[,force-leaf=A+B][,exclude=A+B], name:REGEX, or(P;P); if repeated, a module is a unit if any "
+                   "policy selects it",
                    "policy"},
         texts.policies);
   visit(OptionInfo{"policy-file", "Rules and options per shard unit (docs/shard-units.md)", "plan.json"},
         texts.policyFile);
   visit(OptionInfo{"ignored-module",
-                   "Path of a module whose parameters are in no shard unit, but whole on every rank; repeatable",
+                   "Path of a module whose parameters stay whole on every rank, outside of shard units; repeatable",
                    "path"},
         texts.ignoredModules);
-  visit(OptionInfo{"ignored-parameter", "Name of such a parameter; repeatable", "name"}, texts.ignoredParameters);
+  visit(OptionInfo{"ignored-parameter", "Name of a parameter that stays whole on every rank; repeatable", "name"}, texts.ignoredParameters);
   visit(OptionInfo{"strict-tied", "A tied parameter with owners in different shard units is an error"},
         texts.strictTied);
   visit(OptionInfo{"target",
-                   "What kernels are generated for: host (default), cuda:CHIP[,CHIP...], or "
-                   "emulate:CHIP, the kernels of that chip on the CPU (docs/cuda.md)",
+                   "Target of the kernels: host (default), cuda:CHIP[,CHIP...], or emulate:CHIP, which runs the "
+                   "kernels of that chip on the CPU (docs/cuda.md)",
                    "target"},
         texts.target);
   visit(OptionInfo{"batch-dim", "Batch dimension of an input, or none; repeatable", "NAME=DIM"}, texts.batchDims);
   visit(OptionInfo{"cpu",
-                   "Generate kernels for these CPUs only: x86-64-v3 (AVX2), x86-64-v4 (AVX-512), native (the one of "
-                   "them that suits this machine); default those in SPMD_CPU, or both, of which the runtime takes the best",
+                   "Generate kernels only for these CPUs: x86-64-v3 (AVX2), x86-64-v4 (AVX-512), native (the best "
+                   "one for this machine). Default: SPMD_CPU, or both; the runtime chooses the best one",
                    "", /*isCommaSeparated=*/true},
         texts.cpus);
-  visit(OptionInfo{"cuda", "CUDA toolkit whose ptxas is used; by default one is looked for", "folder", false,
+  visit(OptionInfo{"cuda", "CUDA toolkit whose ptxas is used (default: searched; docs/cuda.md)", "folder", false,
                    /*mayBeEmpty=*/true},
         texts.cuda);
-  visit(OptionInfo{"emulation", "With --target=cuda also the same kernels emulated, which stand-ins of NVIDIA's "
-                                "libraries run on a machine without a GPU (docs/cuda.md)"},
+  visit(OptionInfo{"emulation", "With --target=cuda, also generate emulated kernels. The stand-ins of NVIDIA's "
+                                "libraries run them on a machine without a GPU (docs/gpus.md)"},
         texts.emulation);
   visit(OptionInfo{"kernel-cache",
-                   "Machine code made before, by content (default: spmd in the user's cache folder), or none", "folder",
+                   "Cache of machine code (default: spmd in the user's cache folder), or none", "folder",
                    false, /*mayBeEmpty=*/true},
         texts.kernelCache);
   visit(OptionInfo{"libraries",
-                   "Where shared libraries of operators are (default: in the step package; docs/custom-kernels.md)",
+                   "Folder of the operators' shared libraries (default: the step package; docs/custom-kernels.md)",
                    "folder", false, /*mayBeEmpty=*/true},
         texts.libraries);
   visit(OptionInfo{"compile-to", "Stop after this phase and write its IR", "phase"}, texts.to);
-  visit(OptionInfo{"compile-from", "The input is IR that has been through this phase", "phase"}, texts.from);
+  visit(OptionInfo{"compile-from", "The input is IR after this phase; continue from there", "phase"}, texts.from);
   visit(OptionInfo{"dump-ir", "Write the IR after each phase into this folder", "folder", false, /*mayBeEmpty=*/true},
         texts.dumpFolder);
   visit(OptionInfo{"memory-budget",
-                   "Largest arena of a rank: bytes, or with kB, MB, GB (powers of 1,000), "
-                   "KiB, MiB, GiB. Backward recomputes as few saved values as bring the plan under it; a plan that "
-                   "still exceeds it is an error",
+                   "Largest arena of a rank: bytes, or with kB, MB, GB (powers of 1,000), KiB, MiB, GiB. Backward "
+                   "recomputes as few saved values as needed to meet it; a plan that still exceeds it is an error",
                    "size"},
         texts.budget);
   visit(OptionInfo{"timing", "Print the time of each phase and pass"}, texts.timing);
-  visit(OptionInfo{"quiet", "No report and no progress"}, texts.quiet);
+  visit(OptionInfo{"quiet", "Print no report and no progress"}, texts.quiet);
   visit(OptionInfo{"json", "Write the report of a plan as JSON (default: instead of the tables)", "file"}, texts.json);
-  visit(OptionInfo{"remarks", "Print remarks: copies, and what optimizations decided"}, texts.remarks);
-  visit(OptionInfo{"load-dialect-plugin", "Shared library with further ops; repeatable", "file"}, texts.plugins);
-  visit(OptionInfo{"load-pass-plugin", "Shared library with further passes; repeatable", "file"}, texts.passPlugins);
+  visit(OptionInfo{"remarks", "Print remarks: copies, and decisions of optimizations"}, texts.remarks);
+  visit(OptionInfo{"load-dialect-plugin", "Shared library with additional ops; repeatable", "file"}, texts.plugins);
+  visit(OptionInfo{"load-pass-plugin", "Shared library with additional passes; repeatable", "file"}, texts.passPlugins);
   visit(OptionInfo{"pipeline-after",
-                   "Further passes behind those of a phase, as collectives:my-pass{option=1},cse; repeatable",
+                   "Additional passes after those of a phase, such as collectives:my-pass{option=1},cse; repeatable",
                    "PHASE:PASSES"},
         texts.after);
   forEachOption(texts.pipeline,

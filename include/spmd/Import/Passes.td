@@ -6,19 +6,20 @@
 include "mlir/Pass/PassBase.td"
 
 def FoldEmptyTensorsPass : Pass<"spmd-fold-empty-tensors", "::mlir::ModuleOp"> {
-  let summary = "leaves no op on tensors without elements";
+  let summary = "removes ops on tensors without elements";
   let description = [{
-    **Definition.** An op whose results have no elements becomes an `aten.full` of that shape. One that has such an
-    operand, and a result with elements, becomes what that is: a sum, a product of matrices and a gradient of nothing
-    are zero, a mean is no number, a concatenation is that of its other parts, a write of nothing leaves what was there.
-    A split loses its empty parts.
+    **Definition.** An op whose results have no elements becomes an `aten.full` of that shape. An op with such
+    an operand and a result with elements is replaced by its value: sums, products of matrices and gradients are
+    zero, a mean is NaN, a concatenation keeps its other parts, and a write changes nothing. A split loses its
+    empty parts.
 
-    **Input IR.** `@step` as imported. **Output IR.** The same, with no tensor without elements but arguments that are
-    not used, and an `aten.full` for a result of the step, which has no kernel: captured steps have no such results,
-    their `result_tree` says what they are.
+    **Input IR.** `@step` as imported. **Output IR.** The same without tensors without elements. Two remain:
+    unused arguments, and an `aten.full` for a result of the step, which has no kernel. Captured steps have no
+    such results, because their `result_tree` describes them.
 
-    **Why.** Caches that start empty, heads of which nothing is rotated, groups without members: PyTorch computes on
-    nothing where a model is written for all sizes. There is nothing to launch, and no address that is its own.
+    **Why.** Caches start empty, heads may rotate nothing, groups may have no members: models written for all
+    sizes compute on empty tensors. A kernel has nothing to launch for them, and they have no address of their
+    own.
 
     ```mlir
     // spmd-opt --spmd-fold-empty-tensors
@@ -41,17 +42,17 @@ def FoldEmptyTensorsPass : Pass<"spmd-fold-empty-tensors", "::mlir::ModuleOp"> {
 def WidenStepCountersPass : Pass<"spmd-widen-step-counters", "::mlir::ModuleOp"> {
   let summary = "computes bias corrections in f64, as eager does in Python";
   let description = [{
-    **Definition.** In param groups with `capturable = false`, what an optimizer computes of its 0-dim f32 state (the
-    counter of steps, NAdam's product of momenta) and of numbers alone is computed in f64. The state stays f32, and so
-    does what has dims.
+    **Definition.** In param groups with `capturable = false`, values that an optimizer computes only from
+    numbers and from its 0-dim f32 state (the step counter, NAdam's product of momenta) are computed in f64. The
+    state itself stays f32, and so do tensors with dims.
 
-    **Input IR.** `@step` as imported. **Output IR.** The same with f64 for these 0-dim values, an `aten._to_copy`
-    (`aten._foreach_map` of a list) where a counter is read, and one back to f32 where such a value meets other 0-dim
-    values.
+    **Input IR.** `@step` as imported. **Output IR.** The same with f64 for these 0-dim values. An
+    `aten._to_copy` (`aten._foreach_map` of a list) converts a counter that is read, and another one converts
+    back to f32 before other 0-dim values.
 
-    **Why.** Where `capturable` is false, PyTorch reads the counter and goes on in Python: `1 - beta2 ** step` is a
-    double. A capture has tensors there, and 1 - 0.999 in f32 is off by 1.3e-5, the rectification of RAdam, a difference
-    of two numbers near 2,000, by 1e-4.
+    **Why.** If `capturable` is false, PyTorch reads the counter and continues in Python: `1 - beta2 ** step` is
+    a double. A capture has tensors there. In f32, 1 - 0.999 is off by 1.3e-5, and the rectification of RAdam, a
+    difference of two numbers near 2,000, by 1e-4.
 
     ```mlir
     // spmd-opt --spmd-widen-step-counters
@@ -84,19 +85,24 @@ def WidenStepCountersPass : Pass<"spmd-widen-step-counters", "::mlir::ModuleOp">
 }
 
 def InferIndexBoundsPass : Pass<"spmd-infer-index-bounds", "::mlir::ModuleOp"> {
-  let summary = "says where row numbers need no check at run time";
+  let summary = "removes checks of row numbers that need none at run time";
   let description = [{
-    **Definition.** Import puts an `aten.check_index` before every use of row numbers: of an embedding, a gather, a
-    scatter, the labels of a loss. Where these are elements of batch inputs, the inputs get `spmd.index_bound`, the
-    number of rows, and, if only losses use them so, `spmd.ignore_index`, the one other value that is allowed; of
-    several bounds the least is taken. Where the ops that compute the numbers say enough (an arange, a clamp, an argmax,
-    sums and products of such), nothing can go wrong. In both cases the check goes; the others stay, and are commands of
-    the step.
+    **Definition.** Import inserts an `aten.check_index` before every use of row numbers: by an embedding, a
+    gather, a scatter, or the labels of a loss. The pass removes a check in two cases:
 
-    **Input IR.** `@step` as imported. **Output IR.** The same with these attributes on arguments, and fewer checks.
+    - The numbers are elements of batch inputs. The inputs get `spmd.index_bound`, the number of rows (the
+      smallest of several bounds). If only losses use them, they also get `spmd.ignore_index`, the one other
+      value that is allowed.
+    - The ops that compute the numbers imply the bound: an arange, a clamp, an argmax, and sums and products of
+      such.
 
-    **Why.** The runtime checks inputs before a step: a token id out of range is an error with the input's name, and
-    never a read outside a table. What the step computes is checked where it is used, and costs a pass over it.
+    The other checks stay, and become commands of the step.
+
+    **Input IR.** `@step` as imported. **Output IR.** The same with these attributes on arguments, and fewer
+    checks.
+
+    **Why.** The runtime checks inputs before a step. A token id out of range is an error with the input's name,
+    never a read outside a table. Computed numbers are checked at their use, which costs a pass over them.
 
     ```mlir
     // spmd-opt --spmd-infer-index-bounds
@@ -119,17 +125,17 @@ def InferIndexBoundsPass : Pass<"spmd-infer-index-bounds", "::mlir::ModuleOp"> {
 }
 
 def GuardUpdatesPass : Pass<"spmd-guard-updates", "::mlir::ModuleOp"> {
-  let summary = "keeps the state as it was where a row number is bad";
+  let summary = "keeps the old state if a row number is bad";
   let description = [{
-    **Definition.** Where any `aten.check_index` that is left looks at a number that it does not allow, each result that
-    is the new value of an argument (`spmd.update`) is the old one instead. With `view=local` what any of `ranks` finds
-    counts for all.
+    **Definition.** If any remaining `aten.check_index` finds a number that is not allowed, each result that is
+    the new value of an argument (`spmd.update`) is the old value instead. With `view=local` a bad number on any
+    of `ranks` counts for all.
 
-    **Input IR.** `@step` as imported, once the checks that are not needed are gone. **Output IR.** The same with a
-    select before each such result.
+    **Input IR.** `@step` as imported, after unneeded checks are removed. **Output IR.** The same with a select
+    before each such result.
 
-    **Why.** On a CPU a bad number ends the step. A GPU goes on, with the nearest row, and the error is found when the
-    step is over: by then the optimizer has run.
+    **Why.** On a CPU a bad number ends the step. A GPU continues with the nearest row, and the error is found
+    after the step, when the optimizer has already run.
 
     ```mlir
     // spmd-opt --spmd-guard-updates
@@ -170,20 +176,20 @@ def GuardUpdatesPass : Pass<"spmd-guard-updates", "::mlir::ModuleOp"> {
 }
 
 def UnsortRowsPass : Pass<"spmd-unsort-rows", "::mlir::ModuleOp"> {
-  let summary = "leaves rows where they are that are sorted by group and put back afterwards";
+  let summary = "computes rows in place that are sorted by group and put back afterwards";
   let description = [{
-    **Definition.** Where rows are gathered in the order that an `aten.sort.stable` of whole numbers gives, go through
-    ops that treat every row alone (whose sharding rule has a factor for the rows), and are put back by the inverse
-    permutation or summed up, the same is computed of the rows in their own order, and nothing is sorted. Groups that are
-    said by where each of them ends, the ends being prefix sums of how many rows each has, are the sorted numbers
-    themselves. Where floating-point work would be done twice, because something else reads the sorted rows, all stays.
+    **Definition.** The pass matches rows that are gathered in the order of an `aten.sort.stable` of integers,
+    go through ops that treat every row separately (whose sharding rule has a factor for the rows), and are put
+    back by the inverse permutation or summed. It computes the same on the rows in their own order, without a
+    sort. Group ends that are prefix sums of group sizes are replaced by the sorted numbers. If floating-point
+    work would be done twice, because another op reads the sorted rows, nothing changes.
 
-    **Input IR.** `@step` after `spmd-infer-index-bounds`. **Output IR.** The same without such sorts, and without
-    what counts groups.
+    **Input IR.** `@step` after `spmd-infer-index-bounds`. **Output IR.** The same without such sorts, and
+    without ops that count groups.
 
-    **Why.** A mixture of experts sorts its tokens by expert, so that a library multiplies each group by one matrix.
-    That says of one device where tokens lie; of tokens that are distributed over ranks it would make every rank need
-    all of them. Each token's result depends on the token and its expert alone.
+    **Why.** A mixture of experts sorts its tokens by expert, so that a library multiplies each group by one
+    matrix. Across ranks, the sort would gather all tokens on every rank. But the result of a token depends only
+    on the token and its expert.
 
     ```mlir
     // spmd-opt --spmd-unsort-rows

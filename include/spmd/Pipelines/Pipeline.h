@@ -86,58 +86,57 @@ template <typename Visit>
 void forEachOption(PipelineOptions &options, const Visit &visit) {
   visit("ranks", "Number of ranks (default: those of the mesh, or 1)", options.ranks);
   visit("mesh",
-        "How the ranks are arranged: shard:M, or replicate:N,shard:M, where units are cut over M ranks and N rows of "
-        "these have the same; tensor:T behind it is an axis along which ranks have parts of parameters",
+        "Arrangement of the ranks: shard:M, or replicate:N,shard:M, where units are cut over M ranks and replicated "
+        "N times. tensor:T after it adds an axis along which ranks have parts of parameters",
         options.mesh);
   visit("override-placements",
-        "Parameters on the tensor axis of the mesh, as "
-        "blocks.*.mlp.fc1.weight=shard(0),blocks.*.mlp.fc2.weight=shard(1); "
-        "the rest is whole. shard(DIM,PARTS) cuts each of several equal parts of the dimension",
+        "Parameters that are cut over the tensor axis of the mesh, such as "
+        "blocks.*.mlp.fc1.weight=shard(0),blocks.*.mlp.fc2.weight=shard(1); all others are whole. shard(DIM,PARTS) "
+        "cuts each of PARTS equal parts of the dim",
         options.overridePlacements);
   visit("mode",
-        "fully_shard (default): each rank keeps a chunk of all; shard_grad_op: and keeps gathered parameters until "
-        "backward; "
-        "shard_optimizer: a chunk of gradients and optimizer state; hybrid: fully_shard on a mesh of two axes; "
-        "replicate: "
-        "each all; default: fully_shard, and gathered parameters of as many units are kept as --memory-budget allows",
+        "fully_shard (default): each rank keeps a chunk of parameters, gradients and optimizer state; shard_grad_op: "
+        "the same, and gathered parameters are kept until backward; shard_optimizer: a chunk of gradients and "
+        "optimizer state; hybrid: fully_shard on a mesh of two axes; replicate: each rank keeps everything; default: "
+        "fully_shard, and as many units keep gathered parameters as --memory-budget allows",
         options.mode);
   visit("view",
-        "What the captured batch is: global (default), all ranks' rows; local, one rank's, and gradients are averaged",
+        "Rows of the captured batch: global (default), those of all ranks; local, those of one rank, and gradients "
+        "are averaged",
         options.view);
   visit("gradient-divide-factor",
-        "With --view=local, what the sum of the ranks' gradients is divided by (default: the number of ranks); 1 adds "
-        "them up",
+        "With --view=local, the divisor of the sum of the ranks' gradients (default: the number of ranks); 1 gives "
+        "the sum",
         options.gradientDivideFactor);
   visit(
       "accumulate",
-      "Gradients that a step leaves to a later one: sharded (default), reduced in each step; scattered, on a mesh "
-      "of two axes, reduced along the last one, and along the first in the step that updates; unsharded, each rank has "
-      "a summand of all of them, and the step that updates reduces once",
+      "Gradients that a step leaves to a later step: sharded (default), reduced in each step; scattered, on a mesh "
+      "of two axes, reduced along the last axis in each step, and along the first in the step that updates; "
+      "unsharded, each rank keeps a summand of all gradients, and the step that updates reduces once",
       options.accumulate);
   visit("reshard-after-forward",
-        "Free gathered parameters between forward and backward: true, false, or a number of ranks over which they are "
-        "kept (default: as the mode says, true of fully_shard)",
+        "Free gathered parameters between forward and backward: true, false, or a number of ranks over which they "
+        "are kept (default: by the mode; true for fully_shard)",
         options.reshardAfterForward);
   visit("precision",
-        "Types of mixed precision, as reduce=bf16: in which gradients are reduced. That of param, buffer, output and "
-        "master is chosen when a step is captured (docs/precision.md), and another one is an error",
+        "Types of mixed precision, such as reduce=bf16 for the reduction of gradients. param, buffer, output and "
+        "master are chosen when a step is captured (docs/precision.md); other values are errors",
         options.precision);
-  visit("prefetch", "Units gathered ahead of their use: 0 or 1 (default)", options.prefetch);
+  visit("prefetch", "Number of units that are gathered ahead of their use: 0 or 1 (default)", options.prefetch);
   visit("schedule",
         "What is moved to hide communication: auto (default), or basic: nothing, the order is the captured step's",
         options.schedule);
   visit("recompute",
-        "Saved values, cheapest first, that backward computes again (default 0); --memory-budget chooses the number",
+        "Number of saved values that backward recomputes, cheapest first (default 0; --memory-budget chooses it)",
         options.recompute);
   visit("fuse", "Fuse light ops into clusters (default true)", options.fuse);
   visit("epilogues",
-        "What GEMMs do besides: auto (default: what the target's library has), none, or some of bias, "
-        "residual, relu, gelu, gelu_tanh, gelu_tanh_backward, bias_gradient",
+        "Epilogues of GEMMs: auto (default: by the target's library), none, or some of bias, residual, relu, gelu, "
+        "gelu_tanh, gelu_tanh_backward, bias_gradient",
         options.epilogues);
   visit(
       "row-alignment",
-      "Bytes to whose multiples rows of GEMMs' matrices are padded: 16 (default), another power of two up to 128, or 1 "
-      "for none",
+      "Alignment in bytes of the rows of GEMMs' matrices: 16 (default), another power of two up to 128, or 1 for none",
       options.rowAlignment);
 }
 

@@ -37,9 +37,10 @@ LogicalResult checkTensor(Operation *op, Type type) {
   if (tensor.getNumElements() == 0)
     return op->emitOpError("has an empty tensor of type ")
            << tensor
-           << ", which no kernel takes; call the step with one row or more, and leave out what computes with none";
+           << ", which kernels do not support; call the step with at least one row, and remove ops on tensors "
+              "without rows";
   if (!kernel::getArgumentType(tensor).isSignlessIntOrFloat())
-    return op->emitOpError("has a tensor of type ") << tensor << ", for whose elements there are no kernels";
+    return op->emitOpError("has a tensor of type ") << tensor << ", whose element type is not supported by kernels";
   return success();
 }
 

@@ -17,8 +17,7 @@ LogicalResult spmd::checkIterations(plan::ProgramOp program) {
       }))
     return success();
   return program.emitOpError(
-      "has a few iterations of a loop only; spmd-mark-iteration finds the one that stands for the "
-      "others");
+      "has only a few iterations of a loop; run spmd-mark-iteration to mark the one that stands for the others");
 }
 
 FailureOr<std::optional<runtime::Repeats>> spmd::translateRepeats(Operation *op, DenseI64ArrayAttr iteration,
@@ -27,7 +26,7 @@ FailureOr<std::optional<runtime::Repeats>> spmd::translateRepeats(Operation *op,
     return std::optional<runtime::Repeats>();
   std::optional<FewIterations> iterations = FewIterations::of(op->getParentOfType<ModuleOp>());
   if (!iterations)
-    return op->emitOpError("has an iteration, and 'spmd.iterations' says not what is left out");
+    return op->emitOpError("has an iteration, but 'spmd.iterations' lacks the entry for the omitted iterations");
   runtime::Repeats repeats{iteration[0], iteration[1], iterations->missing(), {}};
   for (auto names : iterations->fed.getAsRange<ArrayAttr>()) {
     std::vector<int32_t> numbers;

@@ -127,11 +127,11 @@ LogicalResult spmd::emitCall(Emitter &emitter, Call &call, Results &results) {
   if (failed(normalization.run(emitter, call, results)))
     return failure();
   if (results.size() != call.resultTypes.size())
-    return emitter.error("'") << call.op << "' has " << results.size() << " results, the capture says "
+    return emitter.error("'") << call.op << "' has " << results.size() << " results, expected from the capture "
                               << call.resultTypes.size();
   for (auto [value, type] : llvm::zip_equal(results, call.resultTypes)) {
     if (value && value.getType() != type)
-      return emitter.error("'") << call.op << "' gives " << value.getType() << ", the capture says " << type;
+      return emitter.error("'") << call.op << "' returns " << value.getType() << ", expected from the capture " << type;
   }
   return success();
 }

@@ -180,7 +180,7 @@ static LogicalResult emitTriangleIndices(Emitter &emitter, Call &call, Results &
       }
   llvm::append_range(numbers[0], numbers[1]);
   if (static_cast<int64_t>(numbers[0].size()) != type.getNumElements())
-    return emitter.error("'") << call.op << "' gives " << numbers[0].size() << " numbers, the capture says " << type;
+    return emitter.error("'") << call.op << "' returns " << numbers[0].size() << " numbers, expected from the capture " << type;
   results.push_back(
       emitter.createValue("constant", {}, emitter.named("value", DenseElementsAttr::get(type, numbers[0])), type));
   return success();

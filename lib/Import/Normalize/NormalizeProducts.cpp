@@ -104,7 +104,7 @@ static LogicalResult emitProduct(Emitter &emitter, Call &call, Results &results)
 
 static LogicalResult refuse(Emitter &emitter, Call &call, Results &) {
   InFlightDiagnostic error = emitter.error("'");
-  error << call.op << "' is not supported: it is no product, and there are no kernels for it; write it with matmul, or "
+  error << call.op << "' is not supported: it has no kernels, because it is not a matrix product; write it with matmul, or "
         << "compute it outside of the step";
   if (call.op == "_linalg_svd")
     error << "; as a penalty, the nuclear norm of a product of two matrices is at most half the sum of their squares";

@@ -184,8 +184,8 @@ static LogicalResult emitBuckets(Emitter &emitter, Call &call, Results &results)
 
 /// Ops whose result has as many elements as the values say.
 static LogicalResult refuseDynamicShape(Emitter &emitter, Call &call, Results &) {
-  return emitter.error("the shape of what '") << call.op << "' gives depends on values, which cannot be compiled; "
-                                                 "use a mask (where, multiplication) instead of selecting elements";
+  return emitter.error("the shape of the result of '") << call.op << "' depends on data, which cannot be compiled; use a mask "
+                                                            "(where, multiplication) instead of selecting elements";
 }
 
 void spmd::normalizeSorting(NormalizerTable &table) {

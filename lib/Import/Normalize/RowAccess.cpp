@@ -294,7 +294,8 @@ FailureOr<IndexAccess> spmd::getIndexAccess(Emitter &emitter, ArrayRef<int64_t> 
       continue;
     if (!typeOf(index).getElementType().isInteger(64) && !typeOf(index).getElementType().isInteger(32))
       return emitter.error("'") << use << "' has an index of type " << index.getType()
-                                << "; what a mask selects depends on values, only integers can be compiled";
+                                << "; only integers can be compiled, because the number of rows that a mask selects "
+                                   "depends on data";
     isIndexed[dim] = true;
     first = first < 0 ? dim : first;
     last = dim;

@@ -388,7 +388,8 @@ runtime::Expected<Step> step::readStep(const std::string &path) {
                "...).save(\"NAME.step\") captures forward, backward and optimizer"));
   if (isStableHlo(*text))
     return runtime::Status::badInput(
-        "'" + path + "' is StableHLO, in which no argument is a parameter yet; spmd-translate --import-stablehlo " +
+        "'" + path + "' is StableHLO, which does not say which arguments are parameters; spmd-translate "
+                     "--import-stablehlo " +
         path + " --roles=ROLES.json -o NAME.step makes a step of it (docs/stablehlo.md)");
   runtime::JsonDocument document(path, *text);
   if (!document.status().ok())

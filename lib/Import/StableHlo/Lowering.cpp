@@ -96,7 +96,7 @@ std::optional<TensorSpec> spmd::stablehlo::getSpec(Type type, Location loc) {
       error.attachNote() << "shapes must be known: lower the step with arrays, or jax.ShapeDtypeStruct of their sizes";
     else
       error.attachNote() << "expected tensors of f32, f64, f16, bf16, i64, i32, i16, i8, ui8 or i1; random keys are "
-                            "ui32: draw outside of the step, and give it what was drawn as a batch argument";
+                            "ui32: draw outside of the step, and pass the random values as a batch argument";
     return {};
   }
   return TensorSpec{{tensor.getShape().begin(), tensor.getShape().end()}, *dtype};
@@ -295,7 +295,7 @@ static StringRef getHint(StringRef op) {
   if (op == "stablehlo.if" || op == "stablehlo.case")
     return "both sides must be computed: jnp.where instead of jax.lax.cond and jax.lax.switch";
   if (op.starts_with("stablehlo.rng"))
-    return "draw outside of the step, and give it what was drawn as a batch argument";
+    return "draw outside of the step, and pass the random values as a batch argument";
   if (op.starts_with("stablehlo.all_") || op == "stablehlo.reduce_scatter" || op == "stablehlo.collective_permute")
     return "lower the step of one device, on the whole batch: spmd-compile distributes it";
   if (op == "stablehlo.dynamic_update_slice" || op == "stablehlo.dynamic_slice")
@@ -335,7 +335,7 @@ LogicalResult Lowering::checkResults(Operation *op) {
   for (Value result : op->getResults()) {
     TensorSpec said = *getSpec(result.getType(), op->getLoc()), found = get(result).spec;
     if (!(said == found))
-      return opError(op) << "gives " << step::formatSpec(found) << ", the file says " << step::formatSpec(said);
+      return opError(op) << "returns " << step::formatSpec(found) << ", expected from the file " << step::formatSpec(said);
   }
   return success();
 }

@@ -54,7 +54,7 @@ struct LowerGpuKernels : impl::LowerGpuKernelsBase<LowerGpuKernels> {
     const Device *device = findDevice(chip);
     if (!device) {
       auto chips = llvm::map_range(getDevices(), [](const Device &known) { return StringRef(known.chip); });
-      module.emitError("spmd-lower-gpu-kernels knows no chip \"")
+      module.emitError("spmd-lower-gpu-kernels: unknown chip \"")
           << chip << "\"; known are " << llvm::join(chips, ", ");
       return signalPassFailure();
     }

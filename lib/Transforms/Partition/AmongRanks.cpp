@@ -59,9 +59,9 @@ LogicalResult Partitioner::emitAmongRanks(Operation *op) {
   }
   if (!step.isLocalView)
     return op->emitError()
-           << "this collective combines what ranks have, and with view=global there is one device with the "
-              "whole batch ("
-           << describeSource(loc) << "); use view=local, or leave it out";
+           << "this collective combines values of ranks, but with view=global the step is that of one device with "
+              "the whole batch ("
+           << describeSource(loc) << "); use view=local, or remove the collective";
   // A gradient that an optimizer takes is an average already. Else this combines what the ranks have.
   if (domain.getWanted(self) && failed(reduceVaryingOperands(op)))
     return failure();

@@ -73,8 +73,8 @@ LogicalResult SumsAcross::takeArguments() {
     if (!state.isOwned() || state.outer != AxisState::Outer::replicated)
       return func.emitError()
              << "accumulate=scattered: unit " << role.getUnit()
-             << " is not cut along one of two axes of the mesh, so that there is no sum to put off; use "
-                "--mesh with two axes and a mode that cuts it along the last one, or accumulate=sharded";
+             << " is not cut along one of two axes of the mesh, so no sum can be deferred; use --mesh with two axes "
+                "and a mode that cuts the unit along the last one, or accumulate=sharded";
     kept.insert(argument.getArgNumber());
     argument.setType(withOuter(argument.getType(), AxisState::Outer::partial));
     SmallVector<OpOperand *> uses = llvm::map_to_vector(argument.getUses(), [](OpOperand &use) { return &use; });
@@ -175,12 +175,13 @@ LogicalResult SumsAcross::keepResults() {
     if (Operation *op = sum ? nullptr : findAdditionOfSame(operand.get(), sums))
       return op->emitError() << "accumulate=scattered: here the gradients of unit " << unit << " "
                              << describeSame(func, op, sums)
-                             << ", and what is left to a later call is a sum over them; use accumulate=sharded";
+                             << ", but a gradient that is left to a later call must be a sum over the ranks; use "
+                                "accumulate=sharded";
     if (!sum)
       return emitError(operand.get().getLoc())
-             << "accumulate=scattered: what the step leaves in the gradients of unit " << unit
-             << " is no sum of gradients any more; clear them where the optimizer has stepped (zero_grad()), or use "
-                "accumulate=sharded";
+             << "accumulate=scattered: the value that the step leaves in the gradients of unit " << unit
+             << " is no longer a sum of gradients; clear the gradients after the optimizer's step (zero_grad()), or "
+                "use accumulate=sharded";
     operand.set(sum);
   }
   func.setFunctionType(builder.getFunctionType(func.getBody().getArgumentTypes(), terminator->getOperandTypes()));

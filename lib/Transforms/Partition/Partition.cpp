@@ -49,10 +49,9 @@ static LogicalResult checkSynchronized(func::FuncOp step) {
       if (trains || entry.getBuffers().empty())
         return step.emitError()
                << "module '" << entry.getPath()
-               << "' is a SyncBatchNorm, whose statistics are those of all ranks' rows, and with view=local "
-                  "each rank has its own unless the step is captured in a process group of all ranks; use "
-                  "view=global, where every batch norm has them of the whole batch, or BatchNorm, or such a "
-                  "group (torchrun)";
+               << "' is a SyncBatchNorm, which needs the statistics of all ranks; with view=local each rank has only "
+                  "its own, unless the step is captured in a process group of all ranks (torchrun); use such a "
+                  "group, BatchNorm, or view=global, where every batch norm has the statistics of the whole batch";
     }
   return success();
 }

@@ -266,7 +266,7 @@ FailureOr<OpStates> Propagation::run() {
       if (!state.isReplicated())
         diag.attachNote(op->getOperand(index).getLoc())
             << "operand " << index << " of type " << op->getOperand(index).getType() << " is " << state.str();
-    diag.attachNote() << "give the op a rule, or use an op that has one";
+    diag.attachNote() << "add a sharding rule to the op, or use an op that has one";
     return diag;
   }
   rule = *found;

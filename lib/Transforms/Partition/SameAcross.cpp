@@ -62,9 +62,9 @@ std::string describeSame(func::FuncOp func, Operation *addition, const Sums &sum
     llvm::append_range(reached, op->getOperands());
   }
   if (!rows)
-    return "get a term that is the same on all ranks across, as that of a penalty on parameters is";
+    return "get a term that is equal on all ranks along the first axis, such as a penalty on parameters";
   std::string text;
-  llvm::raw_string_ostream(text) << "get a term that all ranks across compute alike from "
+  llvm::raw_string_ostream(text) << "get a term that all ranks along the first axis compute equally from "
                                  << RankedTensorType::get(getGlobalShape(rows.getType()), getElementTypeOrSelf(rows))
                                  << ", rows of the batch that are not cut over the ranks (a part of it needs a row for "
                                     "each rank)";

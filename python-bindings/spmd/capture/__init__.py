@@ -50,48 +50,45 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
     left as they were.
 
     Args:
-      train_step: ordinary code that calls loss.backward() and optimizer.step(), and returns any pytree; or what
-        spmd.compile made of it, whose batch_dims then hold when none are given here.
-      args, kwargs: one call's arguments. One of them is the model, one the optimizer; every other tensor, in any
-        pytree, is a batch input; Python values become part of the graph. What a step takes from an iterator is taken
-        here, and is batch inputs, too.
-      batch_dims: which dim of a batch input counts samples, by its name ("x", "batch.mask"); None for an input that
-        all ranks share. Default 0.
-      reference: batches (tuples of the arguments other than model and optimizer) that model and optimizer are trained
-        on, eagerly; losses, learning rates, final parameters and optimizer state are recorded, and everything is put
-        back.
+      train_step: ordinary code that calls loss.backward() and optimizer.step(), and returns any pytree; or a result of
+        spmd.compile, whose batch_dims are the default here.
+      args, kwargs: one call's arguments. One of them is the model, one the optimizer; every other tensor, in any pytree,
+        is a batch input. Python values become part of the graph. Values that the step takes from an iterator are taken
+        during the capture, and are batch inputs too.
+      batch_dims: the dim of a batch input that counts samples, by the input's name ("x", "batch.mask"); None for an
+        input that all ranks share. Default 0.
+      reference: batches (tuples of the arguments other than model and optimizer) on which eager PyTorch trains. Losses,
+        learning rates, final parameters and optimizer state are recorded, and model and optimizer are restored.
       reference_state: which final optimizer state to record.
       reference_schedule: a factor on the learning rates of the reference by step, as in LambdaLR.
       reference_ranks: for spmd-compile --view=local. Each reference batch holds the rows of this many ranks, in rank
-        order; every rank trains on its rows, gradients are averaged as FSDP does, and losses are the mean of theirs.
-      reference_gradient_divide_factor: what sums of gradients are divided by instead of the number of ranks
+        order. Every rank trains on its rows; gradients and losses are averaged, as in FSDP.
+      reference_gradient_divide_factor: the divisor of sums of gradients, instead of the number of ranks
         (--gradient-divide-factor).
-      reference_movement: also record how far eager PyTorch itself moves when the parameters that it begins with are
-        rounded: a check then fails only where ours is further off than three times that, and says both. It takes the
-        time of the reference once more, and is for steps that are chaotic (batch norm over few values), or whose
-        optimizer makes updates of rounding errors.
-      zero_gradient: parameters whose gradient, or a part of it, is zero but for rounding (an attention's key bias):
-        under Adam their values are noise, and a check compares them through their first moment. Recording a reference
-        finds them by itself.
-      keep_grads: gradients that the step clears, before it computes them or once they are used, are state of the step too,
-        one sharded tensor each, and can be read after it. Those that outlive a step which does not clear them are in any case.
+      reference_movement: also record how far eager PyTorch itself moves if its initial parameters are rounded. A check
+        then fails only above three times that distance, and prints both. It runs the reference once more. Use it for
+        steps that are chaotic (batch norm over few values), or whose optimizer turns rounding errors into updates.
+      zero_gradient: parameters whose gradient, or a part of it, is zero except for rounding (an attention's key bias).
+        Under Adam their values are noise, so a check compares their first moment. Recording a reference finds them.
+      keep_grads: gradients that the step clears are state of the step too, one sharded tensor each, and can be read after
+        it. Gradients that a step does not clear always are.
       scheduled_options: options of the param groups, besides the learning rate, that are inputs of the step and may
-        have another value in every call: "momentum", "betas.0" (the first of the pair), "weight_decay". The optimizer
-        is then captured as arithmetic on single parameters, not as PyTorch's fused op.
-      precision: in which the model computes, and its gradients are reduced: PyTorch's MixedPrecisionPolicy or
+        change in every call: "momentum", "betas.0" (the first of the pair), "weight_decay". The optimizer is then
+        captured as arithmetic on single parameters, not as PyTorch's fused op.
+      precision: the types in which the model computes and gradients are reduced: PyTorch's MixedPrecisionPolicy or
         MixedPrecision, or text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep
         their types.
-      dynamic_batch: the most rows that a batch of the step has, which then is for any smaller number of them, too
-        (docs/python.md, batches of several sizes). The package has one batch input more, `rows`, how many there are; the
-        other inputs have dynamic_batch rows, of which the last ones then count nowhere.
+      dynamic_batch: the largest number of rows of a batch; the step then supports any smaller number too (docs/python.md,
+        batches of several sizes). The package has one more batch input, `rows`, the number of rows. All other inputs
+        have dynamic_batch rows; padding rows do not contribute.
       name: the step's name; default the function's.
-      device: where the step is meant to run, "cpu" or "cuda". The graph is the same, and neither needs to exist here.
+      device: where the step is meant to run, "cpu" or "cuda". The graph is the same, and the device need not exist here.
 
     Returns:
       A StepPackage; .save(path) writes it.
 
     Raises:
-      CaptureError: naming the user's line, the op and the hint.
+      CaptureError: names the user's line, the op and a hint.
     """
     if device.split(":")[0] not in ("cpu", "cuda"):
         raise CaptureError(f"device is {device!r}; a step is captured for cpu or cuda")
@@ -106,8 +103,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
         return capture_call(call, options)
 
     if dynamic_batch is not None and reference:
-        raise CaptureError("a reference is of batches of one size, and the step is for several\n  hint: record it without "
-                           "dynamic_batch")
+        raise CaptureError("a reference requires batches of one size, but the step supports several\n  hint: record the "
+                           "reference without dynamic_batch")
     while True:
         try:
             package = captured(call) if dynamic_batch is None else \
@@ -117,9 +114,8 @@ def capture(train_step: Callable, *args: Any, batch_dims: dict[str, int | None] 
             call = call.taking(other.counts)
     if kept := [*package.left, *package.grown]:
         raise error_at(kept[0].stack,
-                       f"the step keeps a traced value in {kept[0].path!r}, where no artifact puts anything",
-                       "return it from the step, or copy it into a buffer of the module; what spmd.compile has made puts "
-                       "it there")
+                       f"the step stores a tensor in {kept[0].path!r}: an artifact cannot update it",
+                       "return it from the step, copy it into a buffer of the module, or use spmd.compile, which updates it")
     if package.settings:
         def what_changes() -> tuple[str, Any] | None:
             """What a second step would read otherwise, and would have another graph for: a library's own notes change none."""
@@ -153,8 +149,8 @@ def capture_call(call: StepCall, options: CaptureOptions = CaptureOptions()) -> 
     if options.scheduled:
         again, _ = captured(1)
         if package.step != again.step or package.first_step and package.first_step.step != again.first_step.step:
-            raise CaptureError(f"the step computes with {' or '.join(options.scheduled)} in Python, so that it cannot be "
-                               "an input\n  hint: leave the option as it is")
+            raise CaptureError(f"the step computes with {' or '.join(options.scheduled)} in Python: the option cannot be an "
+                               "input\n  hint: do not change the option")
     return package
 
 

@@ -80,10 +80,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("target", metavar="FILE.py:function|MODEL.pt2")
     parser.add_argument("-o", "--output", required=True, metavar="NAME.step", help="the package to write")
     parser.add_argument("--batch-dim", action="append", default=[], metavar="NAME=DIM",
-                        help="which dim of a batch input counts samples; none for one that all ranks share")
+                        help="the dim of a batch input that counts samples; none for an input that all ranks share")
     parser.add_argument("--zero-gradient", action="append", default=[], metavar="NAME",
-                        help="a parameter whose gradient is zero but for rounding: spmd-run --check compares its first moment")
-    parser.add_argument("--no-weights", action="store_true", help="write graph and shapes only")
+                        help="a parameter whose gradient is zero except for rounding; spmd-run --check compares its first "
+                             "moment")
+    parser.add_argument("--no-weights", action="store_true", help="write only graph and shapes, no weights")
     exported_file.add_options(parser)
     options = parser.parse_args(arguments)
     try:

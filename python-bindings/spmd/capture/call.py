@@ -253,8 +253,8 @@ class StepCall:
             after, new_spec = pytree.tree_flatten(value)
             if not any(isinstance(leaf, torch.Tensor) for leaf in before) and (
                     spec != new_spec or any(_Value(a) != _Value(b) for a, b in zip(before, after))):
-                raise CaptureError(f"the step changes its argument {name!r}, which a captured step would do once, when it is "
-                                   "captured\n  hint: return it from the step, and keep what the call gives back")
+                raise CaptureError(f"the step changes its argument {name!r}: Python code runs only once, during the "
+                                   "capture\n  hint: return it from the step, and store the return value of the call")
         return result
 
     def _is_training_object(self, value: Any) -> bool:

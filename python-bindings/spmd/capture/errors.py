@@ -55,10 +55,10 @@ _SELECTIONS = {
     **dict.fromkeys(("_unique", "_unique2", "unique_dim", "unique_consecutive"),
                     "find them outside of the step and pass them in, or use a mask over all that can be: "
                     "one_hot(x, n).any(0)"),
-    **dict.fromkeys(("split", "split_with_sizes"), "give sizes that Python or the batch says; products of groups of rows, as "
-                    "experts have them, are torch._grouped_mm"),
-    "repeat_interleave": "give output_size, or repeat by a number; or use a mask over the longest result",
-    "bincount": "use one_hot(x, n).sum(0), which has a place for every number, or a mask",
+    **dict.fromkeys(("split", "split_with_sizes"), "pass sizes that are Python numbers or come from the batch; for products "
+                                                   "of groups of rows (experts) use torch._grouped_mm"),
+    "repeat_interleave": "pass output_size, repeat by a number, or use a mask over the longest result",
+    "bincount": "use one_hot(x, n).sum(0), which has an entry for every number, or use a mask",
 }
 
 
@@ -66,7 +66,7 @@ def depends_on_values(stack: Iterable[Frame], op: str, module: str | None) -> Ca
     """`op` ("aten.nonzero.default") gives a tensor of any number of elements, for which no plan can have a place."""
     name = op.split(".")[1] if op.startswith("aten.") else op
     place = f" in module '{module}'" if module else ""
-    return error_at(stack, f"{op}{place} gives a tensor whose shape depends on values",
+    return error_at(stack, f"{op}{place} returns a tensor whose shape depends on data",
                     _SELECTIONS.get(name, _SAME_SHAPE))
 
 
@@ -137,7 +137,7 @@ def user_frames(traceback: TracebackType | None) -> list[Frame]:
 # (an option that is true in a function that the exception came through, what it means, what to write instead)
 _OPTIONS = (
     ("error_if_nonfinite", "error_if_nonfinite=True decides in Python, from a tensor's value, whether to go on",
-     "leave error_if_nonfinite out, return the norm from the step and check it there"),
+     "omit error_if_nonfinite, return the norm from the step, and check it there"),
 )
 
 

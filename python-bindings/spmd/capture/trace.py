@@ -79,9 +79,9 @@ def trace_first_step(call: StepCall, traced: Trace) -> Trace:
                for group in part.param_groups for p in group["params"]}
     if traced.run.accumulates and any(id(i.real) in waiting for i, _ in traced.inputs
                                       if i.kind == "param" and i.name in traced.gradients.left):
-        raise CaptureError("the optimizer computes its first step otherwise than all later ones, as SGD with dampening does, and the "
-                           "step leaves its gradients to another call: that call would be the first step\n"
-                           "  hint: take one step in eager PyTorch before the first compiled one")
+        raise CaptureError("the optimizer computes its first step differently from later steps, as SGD with dampening does, "
+                           "but the step leaves its gradients to another call: that call would be the first step\n  hint: "
+                           "take one step in eager PyTorch before the first compiled one")
     copied = traced.gradients.copied
     kept = tuple(i.name for i, _ in traced.inputs if i.state == "grad" and i.name not in copied)
     states = frozenset((i.name, i.state) for i, _ in traced.inputs if i.kind == "state" and i.state != "grad")
@@ -132,7 +132,7 @@ def _check_rank(call: StepCall, environment: Environment, run: Run, traced: Trac
         other, _ = TraceSession(call, environment, run, Findings()).trace()
     if str(other.graph) != str(traced.graph) or _constants(other) != _constants(traced):
         raise error_at([place], "the graph of the step depends on torch.distributed.get_rank(), and all ranks run one graph",
-                       "pass what depends on the rank as an input of the batch, torch.arange(n) of the whole batch for labels")
+                       "pass rank-dependent values as a batch input: torch.arange(n) of the whole batch for labels")
 
 
 def _constants(traced: Trace) -> list[list[float]]:

@@ -66,8 +66,8 @@ def _replace(replacement: Callable, module: torch.nn.Module, path: str) -> None:
         fqn = f"{path}.{name}" if path else name
         found = replacement(fqn, child)
         if not isinstance(found, torch.nn.Module):
-            raise TypeError(f"replacement({fqn!r}, …) gives a {type(found).__name__}; return a module, the given one to "
-                            "leave it")
+            raise TypeError(f"expected replacement({fqn!r}, …) to return a module (the given one to keep it), got a "
+                            f"{type(found).__name__}")
         if found is child:
             _replace(replacement, child, fqn)
         else:

@@ -53,8 +53,8 @@ class _Partition(UnitsPolicy):
               root_kwargs: dict[str, Any]) -> dict[torch.nn.Module, dict[str, Any]]:
         units = self._mode.partition(root_module)
         if not isinstance(units, dict):
-            raise TypeError(f"{type(self._mode).__name__}.partition gives a {type(units).__name__}; expected a dict of options "
-                            "by module")
+            raise TypeError(f"expected {type(self._mode).__name__}.partition to return a dict of options by module, got a "
+                            f"{type(units).__name__}")
         return {module: {**root_kwargs, **options} for module, options in units.items()}
 
 
@@ -67,12 +67,11 @@ def arguments_of(mode: Any, policy: Any, style: str | None) -> dict[str, Any]:
     """
     for name, given in (("policy", policy), ("mode", style)):
         if given is not None:
-            raise ValueError(f"parallel_mode says how the step is partitioned, and so does {name}={given!r}\n  hint: leave one "
-                             "of them out")
+            raise ValueError(f"parallel_mode and {name}={given!r} both choose the partition\n  hint: pass only one of them")
     if isinstance(mode, DataParallel):
         return {"mode": mode.parallel_style, "policy": None, "passes": mode.passes}
     partition: Callable | None = getattr(mode, "partition", None)
     if not callable(partition):
-        raise TypeError(f"parallel_mode is {mode!r}; expected spmd.DataParallel, or an object with partition(model), which "
-                        "gives a dict of options by module")
+        raise TypeError("expected parallel_mode to be spmd.DataParallel, or an object whose partition(model) returns a dict "
+                        f"of options by module; got {mode!r}")
     return {"mode": None, "policy": _Partition(mode), "passes": ()}

@@ -145,6 +145,6 @@ class TrainingBatch:
     def _error(self, what: str, names: tuple[str, ...]) -> TypeError:
         owners = [(self._module, LightningModule), *((callback, Callback) for callback in self._trainer.callbacks)]
         owner, name = next((owner, name) for name in names for owner, base in owners if is_overridden(owner, name, base))
-        return TypeError(f"{type(owner).__name__}.{name} changes {what} between the forward and the backward pass, which are one "
-                         f"compiled step\n{line_of(getattr(owner, name))}\n  hint: change it in training_step, or weights in "
-                         "on_train_batch_start")
+        return TypeError(f"{type(owner).__name__}.{name} changes {what} between the forward and the backward pass: both are "
+                         f"one compiled step\n{line_of(getattr(owner, name))}\n  hint: change it in training_step; change "
+                         "weights in on_train_batch_start")

@@ -23,14 +23,15 @@ def with_stepped_optimizer(given: Any, update: Callable[[], None]) -> tuple[list
         given, schedules = given
     optimizers = list(given) if isinstance(given, (list, tuple)) else [given]
     if len(optimizers) != 1:
-        raise ValueError(f"configure_optimizers gives {len(optimizers)} optimizers, and a SpmdModule has one\n"
-                         "  hint: one with several param groups, or spmd.compile in manual optimization")
+        raise ValueError(f"configure_optimizers returns {len(optimizers)} optimizers, but a SpmdModule supports one\n  hint: "
+                         "use one optimizer with several param groups, or spmd.compile in manual optimization")
     stepped = SteppedOptimizer(optimizers[0], update)
     schedules = list(schedules) if isinstance(schedules, (list, tuple)) else [schedules]
     for one in schedules:
         schedule = one["scheduler"] if isinstance(one, dict) else one
         if isinstance(schedule, torch.optim.lr_scheduler.ReduceLROnPlateau):
-            raise ValueError("configure_optimizers gives a ReduceLROnPlateau, whose metric a SpmdModule does not pass on\n"
-                             "  hint: keep it in an attribute, and call its step(metric) in on_validation_epoch_end")
+            raise ValueError("configure_optimizers returns a ReduceLROnPlateau: SpmdModule does not pass its metric on\n  "
+                             "hint: store the scheduler in an attribute, and call its step(metric) in "
+                             "on_validation_epoch_end")
         schedule.optimizer = stepped
     return [stepped], schedules

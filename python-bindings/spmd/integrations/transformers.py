@@ -152,7 +152,7 @@ def _check(trainer: Trainer) -> None:
              "start"),
             (args.n_gpu > 1, f"the Trainer would copy the model to {args.n_gpu} GPUs",
              "show it one (CUDA_VISIBLE_DEVICES), or none with use_cpu=True"),
-            (bool(args.fsdp), f"TrainingArguments has fsdp={args.fsdp!r}", "leave it out, and give spmd=dict(policy=…)"),
+            (bool(args.fsdp), f"TrainingArguments has fsdp={args.fsdp!r}", "omit it, and pass spmd=dict(policy=…)"),
             (args.deepspeed is not None, "TrainingArguments has deepspeed", "leave it out"),
             (args.fp16, "TrainingArguments has fp16=True", "take bf16=True, or spmd=dict(precision=…)")):
         if is_wrong:

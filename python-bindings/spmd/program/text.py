@@ -97,7 +97,7 @@ def write_attribute(value: Any) -> str:
             return f"array<i64: {', '.join(map(str, value))}>" if value else "array<i64>"
         if all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in value):
             return f"array<f64: {', '.join(f'{float(item):.17e}' for item in value)}>"
-    raise TypeError(f"attribute {value!r}: give a number, a string, a list of one of these, or an Attribute")
+    raise TypeError(f"expected an attribute to be a number, a string, a list of one of these, or an Attribute; got {value!r}")
 
 
 def write_dictionary(attributes: dict[str, Any]) -> str:

@@ -75,20 +75,20 @@ def take(value: Any, stream: int, what: str, *, writes: bool = False) -> DeviceT
         if not writes:
             tensor = tensor.contiguous().resolve_neg()
         elif not tensor.is_contiguous():
-            raise ValueError(f"{what} has strides {list(tensor.stride())}; give one that is dense, in rows")
+            raise ValueError(f"{what} has strides {list(tensor.stride())}; expected a contiguous tensor")
         return DeviceTensor(tensor.data_ptr(), torch_dtype(tensor), tuple(tensor.shape), tensor)
     capsule = value.__dlpack__(stream=stream)
     found = ctypes.cast(_pointer_of(capsule, b"dltensor"), ctypes.POINTER(_Tensor)).contents
     kind = found.dtype
     name = _DTYPES.get((kind.code, kind.bits)) if kind.lanes == 1 else None
     if name is None:
-        raise TypeError(f"{what} has a dtype of DLPack's code {kind.code} with {kind.bits} bits and {kind.lanes} lanes, which "
-                        f"is none of {', '.join(sorted(_DTYPES.values()))}")
+        raise TypeError(f"{what} has a dtype of DLPack's code {kind.code} with {kind.bits} bits and {kind.lanes} lanes, "
+                        f"which is not supported; expected one of {', '.join(sorted(_DTYPES.values()))}")
     shape = tuple(found.shape[d] for d in range(found.ndim))
     dense = _dense(shape)
     strides = dense if not found.strides else tuple(found.strides[d] for d in range(found.ndim))
     if 0 not in shape and any(n > 1 and s != d for n, s, d in zip(shape, strides, dense)):
-        raise ValueError(f"{what} has strides {list(strides)}; give one that is dense, in rows")
+        raise ValueError(f"{what} has strides {list(strides)}; expected a contiguous tensor")
     return DeviceTensor((found.data or 0) + found.byte_offset, name, shape, capsule)
 
 

@@ -79,7 +79,7 @@ class Processes:
         if self.world == 1:
             return [mine]
         if os.getpid() != self._process:
-            raise RuntimeError(f"this process was forked from rank {self.rank} of the job, and is none of it")
+            raise RuntimeError(f"this process was forked from rank {self.rank} of the job and does not belong to it")
         for trainer in list(UNFINISHED):
             UNFINISHED.pop(trainer, None)
             trainer.settle()

@@ -250,8 +250,8 @@ class Trainer:
     def _copy(self, function: str, info: TensorInfo, what: str, out: Any, stream: int | None, *key: Any) -> None:
         place, own = self._own_place()
         if place.kind == devices.HOST:
-            raise ValueError(f"{what} is copied to a tensor of a GPU where a process has one rank, and that computes on a GPU; "
-                             "read it to the host")
+            raise ValueError(f"{what} can be copied to a tensor on a GPU only if the process has one rank, which runs on "
+                             "that GPU; read it to the host")
         if (where := devices.place_of(out)) != (place.kind, place.number):
             raise ValueError(f"{what} is copied to a tensor on GPU {place.number}, where the rank of this process computes; "
                              f"this one is on {'GPU ' + str(where[1]) if where else 'the host'}")

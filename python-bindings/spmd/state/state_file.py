@@ -120,7 +120,7 @@ class Revised:
             new = self._rename(key)
             other = self._keys.setdefault(new, key)
             if other != key:
-                raise ValueError(f"{self.describe()}: revise_keys gives {other!r} and {key!r} one name, {new!r}")
+                raise ValueError(f"{self.describe()}: revise_keys maps both {other!r} and {key!r} to {new!r}")
         self.tensors = {new: self._source.tensors[old] for new, old in self._keys.items()}
 
     @property

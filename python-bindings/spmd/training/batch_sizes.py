@@ -81,8 +81,8 @@ class BatchSizes:
         self.sized, self._here, self._row_dims = sized, here, row_dims(package)
         self._known: list[tuple[tuple[Any, ...], OneSize]] = []  # keys have no hash
         if ranks.parts > 1 and any(found is not None for found in self._row_dims):
-            raise CaptureError("the step returns rows of its batch, or writes into it, and with view='local' each rank has some "
-                               "of them\n  hint: leave dynamic_batch out, return a number, or use view='global'")
+            raise CaptureError("the step returns rows of its batch, or writes into it: with view='local' each rank has only "
+                               "a part of them\n  hint: omit dynamic_batch, return a number, or use view='global'")
 
     def find(self, key: tuple[Any, ...]) -> OneSize | None:
         """The size of a call with this key; None of one that was not captured."""

@@ -41,78 +41,77 @@ def compile(train_step: Callable | None = None, *, ranks: int | None = None, pol
             passes: Sequence[Pass] = (), mesh: Any = None, param_init_fn: Initialize | None = None,
             parallel_mode: Any = None, flight_record: str | None = None, override_placements: Any = None,
             dynamic_batch: Any = None, maybe_dynamic_batch: Any = None, **fsdp: Any) -> Any:
-    """Compiles a training step for `ranks` ranks; as a decorator, with or without arguments, or given the function.
+    """Compiles a training step for `ranks` ranks. Use it as a decorator, with or without arguments, or call it.
 
         @spmd.compile(ranks=4, policy=ModuleWrapPolicy({Block}))
         def train_step(model, optimizer, x, y): ...
 
-    Random numbers are drawn with torch.initial_seed() as it is at the first call; the seed is not read again.
+    The seed of random numbers is torch.initial_seed() at the first call; it is not read again.
 
     Args:
       train_step: as for spmd.capture. Without it, a decorator is returned.
-      ranks: how many ranks share parameters, gradients, optimizer state and batch. None: one for each process that
-        torchrun, mpirun or srun has started; a single rank without them. Else a multiple of the processes.
-      policy: which modules' parameters are gathered together: a --policy string, or one of FSDP's wrap policies, or any
-        callable like them (docs/shard-units.md). None: what fully_shard and wrap have said, or one unit.
-      mode: what units are where nothing else is said of them: "fully_shard" (the default), "shard_grad_op",
-        "shard_optimizer", "hybrid", "replicate", or "default" beside options=["--memory-budget=…"]
-        (docs/shard-units.md).
-      view: what the step computes. "global": on the whole batch, whatever the number of ranks. "local": each rank on
-        its rows of the batch, and gradients are averaged, as FSDP does.
-      gradient_divide_factor: with view="local", what the sum of the ranks' gradients is divided by, as FSDP2's
-        set_gradient_divide_factor; 1 adds them up. None: the number of ranks.
-      accumulate: gradients that a call leaves to a later one (docs/python.md, gradient accumulation). "sharded": each call
-        reduces what it adds, and each rank keeps its part. "scattered", on a mesh of two axes: each call reduces
-        within the shard group, and the call that updates across, once. "unsharded": each rank adds up its own summands of all
-        gradients, and the call that updates reduces once: fewer collectives, more memory.
-      target: what kernels are for. "host": this machine's CPU. "cuda": this machine's GPUs, one for each rank;
-        "cuda:CHIP" (cuda:sm_90) names their kind. "emulate:CHIP": the kernels of that GPU, run on the CPU with every
-        access checked, which is slow.
+      ranks: the number of ranks that share parameters, gradients, optimizer state and batch. None: one for each process
+        that torchrun, mpirun or srun started; one rank without a launcher. Otherwise a multiple of the processes.
+      policy: the modules whose parameters are gathered together: a --policy string, one of FSDP's wrap policies, or any
+        callable like them (docs/shard-units.md). None: those of fully_shard and wrap, or one unit.
+      mode: the mode of units without one of their own: "fully_shard" (the default), "shard_grad_op", "shard_optimizer",
+        "hybrid", "replicate", or "default" with options=["--memory-budget=…"] (docs/shard-units.md).
+      view: the meaning of the step. "global": it computes on the whole batch, for any number of ranks. "local": each
+        rank computes on its rows of the batch, and gradients are averaged, as in FSDP.
+      gradient_divide_factor: with view="local", the divisor of the sum of the ranks' gradients, as FSDP2's
+        set_gradient_divide_factor; 1 gives the sum. None: the number of ranks.
+      accumulate: gradients that a call leaves to a later call (docs/python.md, gradient accumulation). "sharded": each
+        call reduces its gradients, and each rank keeps its part. "scattered", on a mesh of two axes: each call reduces
+        within the shard group, and the call that updates reduces across groups once. "unsharded": each rank adds its
+        own summands of all gradients, and the call that updates reduces once: fewer collectives, more memory.
+      target: the device of the kernels. "host": this machine's CPU. "cuda": this machine's GPUs, one for each rank;
+        "cuda:CHIP" (cuda:sm_90) names their kind. "emulate:CHIP": the kernels of that GPU on the CPU, with every access
+        checked, which is slow.
       batch_dims: as for spmd.capture.
-      max_compiles: how many programs (other shapes, Python values, constant options) the step may have.
+      max_compiles: the largest number of programs of the step (for other shapes, Python values, constant options).
       options: further options of spmd-compile, as strings.
       threads: CPU threads of all ranks together; by default one per core.
-      timeout: seconds after which a collective that waits for a rank, and a step in which nothing ends, is an error.
-      flight_record: a folder; when a step fails, what each rank did last is written to rank-N.json there.
-      ignored_modules, ignored_states: modules and parameters that are in no unit, and whole on every rank.
-      keep_grads: `p.grad` can be read after a step that clears gradients before it computes them
-        (`zero_grad(); backward(); step()`); each rank then keeps its part of them between steps. Of one that clears them
-        at its end, unshard_params(with_grads=True) has them, as the optimizer got them.
-      precision: in which the model computes, and its gradients are reduced: MixedPrecisionPolicy, MixedPrecision, or
-        text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep their types, but for
-        "master=f32": parameters in bf16 or f16 then have f32 masters, and the optimizer f32 state.
-      check_finite: a loss that is nan or infinite is a NonFiniteError that names the step, when it is over.
-      batch: what each of several processes calls the step with. "rows": its own rows, as with FSDP; the global batch is
-        those of all, in the order of their ranks. "global": the global batch, the same in all.
-      launcher: who started the processes: "torchrun", "mpirun", "mpiexec", "srun", "environment" (RANK, WORLD_SIZE,
-        MASTER_ADDR, MASTER_PORT), "none": this one is alone. None: whose variables are set.
-      module_override: objects with replacement(fqn, module), asked for each child of the model before the capture, or
-        transform(program, flat_state), or both; or a dict of modules, or functions of the old one, by class or name.
+      timeout: seconds that a collective waits for a rank, and that a step may run without completing a command.
+      flight_record: a folder; if a step fails, the last actions of each rank are written to rank-N.json there.
+      ignored_modules, ignored_states: modules and parameters outside of units; they stay whole on every rank.
+      keep_grads: keep `p.grad` readable after a step that clears gradients before it computes them
+        (`zero_grad(); backward(); step()`): each rank keeps its part of them between steps. If a step clears them at
+        its end, unshard_params(with_grads=True) returns them as the optimizer read them.
+      precision: the types in which the model computes and gradients are reduced: MixedPrecisionPolicy, MixedPrecision,
+        or text like "param=bf16,reduce=f32" (docs/precision.md). Parameters and optimizer state keep their types, except
+        with "master=f32": bf16 and f16 parameters then have f32 masters, and the optimizer f32 state.
+      check_finite: raise NonFiniteError, which names the step, after a step whose loss is NaN or infinite.
+      batch: the arguments of each of several processes. "rows": its own rows, as with FSDP; the global batch consists of
+        all rows, in rank order. "global": the global batch, equal in all processes.
+      launcher: the launcher of the processes: "torchrun", "mpirun", "mpiexec", "srun", "environment" (RANK, WORLD_SIZE,
+        MASTER_ADDR, MASTER_PORT), "none" for a single process. None: detected from the environment.
+      module_override: objects with replacement(fqn, module), called for each child of the model before the capture, or
+        transform(program, flat_state), or both; or a dict of modules, or functions of the old module, by class or name.
       passes, gm_transformation: functions that change the partitioned program, or texts that name MLIR passes
-        (docs/passes.md), in this order, after the transformations of module_override.
-      mesh: how the ranks are arranged: a DeviceMesh of PyTorch's with one or two axes, its sizes, or text as for
-        spmd-compile --mesh ("replicate:2,shard:4"). Of two axes units are cut along the second, and ranks have the same
-        along the first. None: as fully_shard's meshes say, or in one row. With override_placements one axis more, the
-        last, is the tensor axis; in text it is tensor:T.
-      param_init_fn: makes the values of a module on the meta device: a function of the module, called once for each
-        that has tensors of its own, which are memory without values then. None: its reset_parameters().
-      parallel_mode: instead of policy and mode, as torch.distributed._spmd has it: spmd.DataParallel("fully_shard"), or an
-        object whose partition(model) gives the shard units, a dict of options by module.
-      override_placements: where parameters are on the mesh's tensor axis, by patterns of their names, of which the first
-        that matches decides: {"blocks.*.fc1.weight": Shard(0)} of torch.distributed.tensor, Replicate(), or text as
-        for --override-placements. What nothing is said of is whole (docs/shard-units.md, the tensor axis).
-      dynamic_batch: the most rows that a batch has, 9: one program serves batches of 1 to 9 rows (docs/python.md, batches of
-        several sizes); or several such numbers, (4, 16): a batch is padded, exactly, to the next of them. A larger batch is
-        compiled for itself. An error where the step needs a program for each size.
-      maybe_dynamic_batch: the same, but such a step is compiled for each size, with a Remark that says why.
-      fsdp: further arguments of FullyShardedDataParallel and fully_shard, so that a call of theirs can be carried over:
-        what means nothing here is told with a Remark, anything else is an error.
+        (docs/passes.md). They run in this order, after the transformations of module_override.
+      mesh: the arrangement of the ranks: PyTorch's DeviceMesh with one or two axes, its sizes, or text as for
+        spmd-compile --mesh ("replicate:2,shard:4"). On two axes units are cut along the second, and ranks along the first
+        have equal parts. None: from fully_shard's meshes, or one axis. With override_placements the last of one more axis
+        is the tensor axis; in text it is tensor:T.
+      param_init_fn: initializes a module on the meta device: a function of the module, called once for each module with
+        tensors of its own, which then have memory without values. None: its reset_parameters().
+      parallel_mode: replaces policy and mode, as in torch.distributed._spmd: spmd.DataParallel("fully_shard"), or an
+        object whose partition(model) returns the shard units, a dict of options by module.
+      override_placements: placements of parameters on the mesh's tensor axis, by patterns of their names; the first match
+        decides: {"blocks.*.fc1.weight": Shard(0)} of torch.distributed.tensor, Replicate(), or text as for
+        --override-placements. All other parameters stay whole (docs/shard-units.md, the tensor axis).
+      dynamic_batch: the largest number of rows of a batch. With 9, one program serves batches of 1 to 9 rows
+        (docs/python.md, batches of several sizes). With several numbers, (4, 16), a batch is padded to the next of them.
+        A larger batch is compiled separately. A step that needs a program for each size is an error.
+      maybe_dynamic_batch: the same, but such a step is compiled for each size, with a Remark that gives the reason.
+      fsdp: further arguments of FullyShardedDataParallel and fully_shard, so that a call of theirs can be reused. An
+        argument without effect here is a Remark, an unsupported one an error.
 
     Returns:
       A CompiledStep.
 
     Raises:
-      ValueError: an option has another value than the allowed ones, which the message lists.
+      ValueError: an option has a value that is not allowed; the message lists the allowed ones.
       TypeError: there is no such argument.
     """
     take_arguments_of_fsdp(fsdp, "spmd.compile")

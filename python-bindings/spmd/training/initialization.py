@@ -70,9 +70,9 @@ def _make(path: str, module: torch.nn.Module, own: dict[str, torch.Tensor], init
     """New values of some of a module's own tensors. The module is left as it was."""
     where = f"module '{path}' ({type(module).__name__})" if path else f"the model ({type(module).__name__})"
     if init is None and not callable(getattr(module, "reset_parameters", None)):
-        raise ValueError(f"{where} is on the meta device, has no value for {', '.join(map(repr, own))}, and no "
-                         "reset_parameters() that would make one\n  hint: give its class one; or spmd.compile("
-                         "param_init_fn=…), a function of a module that initializes its own tensors; or load_checkpoint()")
+        raise ValueError(f"{where} is on the meta device: {', '.join(map(repr, own))} cannot be initialized without "
+                         "reset_parameters()\n  hint: add reset_parameters() to the class, pass "
+                         "spmd.compile(param_init_fn=…), or call load_checkpoint()")
     with _as_it_was(module), torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(_seed_of(seed, path))
         for tensors in (parameters_of(module), buffers_of(module)):

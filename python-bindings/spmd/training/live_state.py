@@ -430,8 +430,8 @@ class LiveState:
                                "spmd.compile(keep_grads=True), which keeps each rank's part of it")
         cleared = [slot.info.name for slot, _ in self._gradients if slot.is_clear and slot.info.name in names]
         if cleared:
-            raise RuntimeError(f"a call of the step has cleared the gradient of parameter {cleared[0]!r}, to which later "
-                               "ones add\n  hint: look at gradients before that call, or return from it what you want to know of them")
+            raise RuntimeError(f"the gradient of parameter {cleared[0]!r} is gone: a call of the step cleared it\n  hint: "
+                               "read gradients before that call, or return from the step the values that you need")
         return [slot for slot, _ in self._gradients if slot.info.name in names]
 
     def put_away(self, slots: Iterable[Slot]) -> None:

@@ -97,12 +97,11 @@ def _check_compiles(training: TrainingState, call: StepCall, need: Need) -> None
     """Raises where the step may not be compiled once more."""
     if training.compiles >= training.max_compiles:
         raise RuntimeError(
-            f"{training.name} was compiled {training.compiles} times, which is max_compiles; what was new each time:\n"
+            f"{training.name} was compiled {training.compiles} times, the limit max_compiles; reason of each compilation:\n"
             + "\n".join(f"  {p.why or shapes_of(p.call)}" for p in training.programs if not p.is_like_another)
-            + f"\nnow: {training.current.what_is_new(call, need)}\n"
-            "  hint: say dynamic_batch=, the most rows that a batch has; pad batches to few shapes, drop the last batch of "
-            "an epoch, pass numbers that change as "
-            "tensors, and what they decide as booleans ((i + 1) % k == 0, not i), or raise max_compiles")
+            + f"\nnow: {training.current.what_is_new(call, need)}\n  hint: pass dynamic_batch=, the largest number of rows; "
+              "pad batches to few shapes; drop the last batch of an epoch; pass changing numbers as tensors, and decisions "
+              "as booleans ((i + 1) % k == 0, not i); or raise max_compiles")
 
 
 def _with_equal_graph(training: TrainingState, package: StepPackage) -> Program | None:
@@ -184,9 +183,10 @@ def _compile_for_sizes(training: TrainingState, call: StepCall, need: Need, capt
     try:
         world, gives_rows = training.processes.world, training.trainer_options["batch"] == "rows"
         if world > 1 and gives_rows and training.view == "global":
-            raise CaptureError("each of several processes has rows of its own, and those that fill a batch up stand behind the "
-                               "rows of all\n  hint: batch=\"global\", where every process passes the whole batch; or "
-                               "view=\"local\", where each rank's rows are filled up; or leave dynamic_batch out")
+            raise CaptureError("with several processes and view='global', dynamic_batch requires whole batches: padding "
+                               "rows follow the rows of all processes\n  hint: use batch=\"global\", so that every process "
+                               "passes the whole batch; or view=\"local\", which pads each rank's rows; or omit "
+                               "dynamic_batch")
         rows, ranks = count_rows(call, dims), _rank_rows(training)
         size = training.dynamic.size_for(rows)
         if size is None:

@@ -109,8 +109,9 @@ def check_resumed_first(program: Program, batch: Sequence[torch.Tensor]) -> None
     """Raises where a checkpoint takes the place of the first step and the optimizer decides by its numbers what the next step
     computes: the program was traced for the numbers that a first step leaves."""
     if program.counted.by_input and program.package.first_step is not None and not program.package.guards.hold(batch):
-        raise RuntimeError(f"the optimizer chooses by '{next(iter(program.counted.by_input.values()))}' what it computes, and a checkpoint is "
-                           "loaded in the place of its first step\n  hint: call the compiled step once, then load the checkpoint")
+        raise RuntimeError(f"the optimizer's computation depends on '{next(iter(program.counted.by_input.values()))}', so a "
+                           "checkpoint cannot replace its first step\n  hint: call the compiled step once, then load the "
+                           "checkpoint")
 
 
 def take_checkpoint(training: TrainingState) -> None:

@@ -188,9 +188,9 @@ class UnkeptGradient(Slot):
     can_clear = True
 
     def fetch(self) -> None:
-        raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the "
-                           "ranks\n  hint: spmd.compile(keep_grads=True), which keeps each rank's part of it; or return "
-                           "from the step what you want to know of it")
+        raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the ranks\n  "
+                           "hint: set spmd.compile(keep_grads=True) to keep each rank's part, or return from the step the "
+                           "values that you need")
 
 
 class ClearedGradient(Slot):
@@ -199,9 +199,8 @@ class ClearedGradient(Slot):
     is_kept = False
 
     def fetch(self) -> None:
-        raise RuntimeError(f"this was the gradient of parameter {self.info.name!r}, which a call of the step has cleared "
-                           "since, and the ranks do not keep it\n  hint: read p.grad before that call, or return from the "
-                           "step what you want to know of it")
+        raise RuntimeError(f"the gradient of parameter {self.info.name!r} is gone: a later call of the step cleared it\n  "
+                           "hint: read p.grad before that call, or return from the step the values that you need")
 
 
 def leave_meta(tensor: torch.Tensor) -> int:

@@ -37,8 +37,8 @@ def select(training: TrainingState, units: Any, recurse: bool) -> list[str]:
     known = {module for unit in training.current.plan.units for module in unit.modules}
     for path in paths:
         if path not in known:
-            raise ValueError(f"recurse=False takes what a shard unit has, and {path or 'the whole model'!r} is none; units: "
-                             f"{', '.join(repr(k) for k in sorted(known))}")
+            raise ValueError(f"recurse=False requires a shard unit, but {path or 'the whole model'!r} is not a shard unit; "
+                             f"units: {', '.join(repr(k) for k in sorted(known))}")
     return [name for name in names
             if max((path for path in known if _is_in(name, path)), key=len, default=None) in paths]
 

@@ -97,8 +97,8 @@ class TrainingState:
         processes = Processes.find(self.options.run.launcher, self.trainer_options.get("timeout", 60))
         ranks = processes.world if self.ranks is None else self.ranks
         if ranks % processes.world:
-            raise ValueError(f"ranks is {ranks}, and there are {processes.world} processes, which each hold as many of them"
-                             f"\n  hint: leave ranks out, which gives each process one; or a multiple of {processes.world}")
+            raise ValueError(f"expected ranks to be a multiple of the number of processes ({processes.world}), got {ranks}\n "
+                             " hint: omit ranks to run one rank in each process")
         self.ranks = ranks
         self.trainer_options["launch"] = processes.launch
         self.agreement = StepAgreement(processes, self.batch_dims, self.trainer_options["batch"])

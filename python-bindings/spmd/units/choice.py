@@ -72,8 +72,7 @@ def policy_words(policy: Any, folder: Path) -> list[str]:
     try:
         return [f"--policy={_text(PolicyRequest(policy, None, _ByName(), set()).json)}"]
     except KeyError:
-        raise TypeError(f"policy {policy!r} has to see the model: give spmd.shard_units(model, policy, "
-                        "ranks=...)") from None
+        raise TypeError(f"policy {policy!r} needs the model: pass spmd.shard_units(model, policy, ranks=...)") from None
 
 
 def _text(policy: Any) -> str:

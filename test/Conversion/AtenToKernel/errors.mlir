@@ -32,7 +32,7 @@ func.func @sharded(%x: tensor<2xf32, #spmd.sharding<global = [4], [shard<0, 1, 2
 // -----
 
 func.func @no_rows(%x: tensor<0x4xf32>) -> tensor<0x4xf32> {
-  // expected-error @+1 {{has an empty tensor of type 'tensor<0x4xf32>', which no kernel takes; call the step with one row or more}}
+  // expected-error @+1 {{has an empty tensor of type 'tensor<0x4xf32>', which kernels do not support; call the step with at least one row}}
   %0 = aten.relu %x : (tensor<0x4xf32>) -> tensor<0x4xf32>
   return %0 : tensor<0x4xf32>
 }

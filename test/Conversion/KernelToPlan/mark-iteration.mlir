@@ -118,7 +118,7 @@ module attributes {spmd.iterations = {count = 5 : i64, fed = [["x.0", "x.1", "x.
 // -----
 
 module attributes {spmd.iterations = {count = 5 : i64}} {
-  // expected-error @below {{has no iteration that stands for others: 'spmd.iterations' says not what is left out}}
+  // expected-error @below {{has no iteration that stands for others: 'spmd.iterations' lacks the entry for the omitted iterations}}
   plan.program @train_step ranks 1 state 0 transient 0 lower_bound 0 peak {} {
   }
 }

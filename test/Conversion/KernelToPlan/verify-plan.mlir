@@ -72,7 +72,7 @@ module {
 
 // Two of five iterations, and none that stands for the others.
 module attributes {spmd.iterations = {count = 5 : i64, fed = [], kept = 2 : i64, segments_end = 1 : i64}} {
-  // expected-error @below {{'plan.program' op has a few iterations of a loop only; spmd-mark-iteration finds the one that stands for the others}}
+  // expected-error @below {{'plan.program' op has only a few iterations of a loop; run spmd-mark-iteration to mark the one that stands for the others}}
   plan.program @train_step ranks 1 state 0 transient 64 lower_bound 64 peak {} {
     plan.buffer @y activations at 0 bytes 64 "y"
     %0 = plan.fill(w @y[0 : 64]) value 0 on compute

@@ -130,7 +130,7 @@ def test_a_policy_for_a_captured_step(policy, words, tmp_path) -> None:
 
 def test_a_policy_that_has_to_see_the_model(tmp_path) -> None:
     for policy in (UserPolicy(), CustomPolicy(lambda m: True), lambda module, recurse, nonwrapped_numel: True):
-        with pytest.raises(TypeError, match="has to see the model: give spmd.shard_units"):
+        with pytest.raises(TypeError, match="needs the model: pass spmd.shard_units"):
             policy_words(policy, tmp_path)
     units = spmd.shard_units(Model(), UserPolicy())
     assert policy_words(units, tmp_path) == [f"--policy-file={tmp_path}/plan.json"]

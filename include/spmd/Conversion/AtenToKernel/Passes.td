@@ -62,33 +62,37 @@ def ConvertAtenToKernelPass
 }
 
 def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp"> {
-  let summary = "lets GEMMs add biases and sums, apply activations and the gradient of gelu, and give gradients of biases";
+  let summary = "folds biases, sums, activations and gradients of biases and gelu into GEMMs";
   let description = [{
-    Definition: where all readers of a GEMM add the same bias, then the same tensor of the GEMM's size, then apply
-    the same activation to it, `kernel.gemm` does that instead. Readers take the result, or `pre_activation`, what the
-    activation was applied to, where a gradient needs it; clusters that have nothing left to do disappear.
+    Definition: if all readers of a GEMM add the same bias, then the same tensor of the GEMM's size, then apply
+    the same activation, `kernel.gemm` does this instead. Readers take the result, or `pre_activation`, the
+    input of the activation, if a gradient needs it. Clusters without remaining work disappear.
 
     Input: kernel ops in blocks (after spmd-convert-aten-to-kernel). Output: the same, with epilogues.
 
-    `epilogues` says what the target's library has: `bias`; `residual`, adding a tensor of the GEMM's size, in its
-    own place when nothing reads it afterwards; `relu`, `gelu`, `gelu_tanh`; and `dtypes` of which GEMMs.
-    `bias_gradient` is of all GEMMs but those of f64: where clusters, in one step or in several, sum the columns of the
-    operand that a GEMM contracts by its rows, and all that reads the sums can come later, the GEMM gives them as
-    `bias_gradient`. They are added in f32 as the clusters did, in the library's order; where the GEMM is of a narrower
-    type, they are rounded once, and only where their readers round them so. `gelu_tanh_backward` is of these GEMMs, too:
-    where clusters, and nothing else, read a GEMM and multiply it by the derivative of gelu by tanh at the same matrix, with
-    rows of a multiple of 8 elements, the GEMM does so and reads the matrix. If that is a GEMM whose readers all add
-    the same bias, and in no memory with it, that GEMM adds the bias (if it may: `bias`, `dtypes`); a parameter that was
-    gathered once more for the backward is the same. `bias_gradient` is then, first, of that GEMM's result. Errors: an
-    unknown name (lists the known ones).
+    `epilogues` lists what the target's library supports: `bias`; `residual`, which adds a tensor of the GEMM's
+    size, in place if nothing reads it afterwards; `relu`, `gelu`, `gelu_tanh`. `dtypes` lists the types of
+    their GEMMs. Two more epilogues exist for all GEMMs except those of f64:
 
-    Only what pays: clusters then move at least one matrix less, and all together, the GEMM's own operands included,
-    no more bytes than before. So a bias alone is left to a cluster that reads the GEMM anyway. Only tensors that are
-    there before the GEMM runs are added. The additions are those there were, in their order; whether each is rounded
-    as before is the library's: ours is the same bits.
+    - `bias_gradient`: clusters sum the columns of the operand that a GEMM contracts by its rows, in one step or
+      in several, and all readers of the sums can come later. The GEMM then computes the sums. They are added in
+      f32 as in the clusters, in the library's order. For a GEMM of a narrower type they are rounded once, and
+      only if their readers round them so.
+    - `gelu_tanh_backward`: only clusters read a GEMM, and they multiply it by the derivative of gelu (by tanh)
+      at one matrix with rows of a multiple of 8 elements. The GEMM then reads the matrix and multiplies. If the
+      matrix comes from a GEMM whose readers all add the same bias, and the sum is not in memory, that GEMM adds
+      the bias (if `bias` and `dtypes` allow it). A parameter that the backward gathers again is the same
+      parameter. `bias_gradient` is then first applied to that GEMM's result.
 
-    Why: clusters are bound by memory and GEMMs mostly are not, so what a GEMM's library adds on the way costs
-    next to nothing; and a sum of GEMMs needs one tensor, not one per GEMM.
+    Errors: an unknown name (lists the known ones).
+
+    An epilogue is used only if it pays: clusters then move at least one matrix less, and all together, with the
+    operands of the GEMM, no more bytes than before. So a cluster that reads the GEMM anyway keeps a single
+    bias. Only tensors that exist before the GEMM runs are added. Additions keep their order; the library
+    decides whether each is rounded as before. Ours gives the same bits.
+
+    Why: memory bounds clusters and mostly not GEMMs, so an epilogue costs next to nothing. A sum of GEMMs needs
+    one tensor, not one per GEMM.
 
     ```mlir
     // spmd-opt --spmd-fuse-gemm-epilogues="epilogues=bias"
@@ -120,22 +124,23 @@ def FuseGemmEpiloguesPass : Pass<"spmd-fuse-gemm-epilogues", "::mlir::ModuleOp">
 }
 
 def PadLeadingDimsPass : Pass<"spmd-pad-leading-dims", "::mlir::ModuleOp"> {
-  let summary = "lets rows of matrices begin where a library's GEMMs are fast";
+  let summary = "aligns rows of matrices for a library's fast GEMMs";
   let description = [{
-    Definition: a matrix that only GEMMs and clusters write and read, whose rows are no multiple of `alignment` bytes, gets
-    a leading dimension that is one; where rows are 4 KiB or longer, a multiple of 128 bytes. The GEMMs' leading dimensions
-    and the clusters' maps change with it; an elementwise cluster over all elements becomes one over rows. What lies
-    between a row's end and the next row is neither written nor read.
+    Definition: a matrix that only GEMMs and clusters write and read, and whose rows are no multiple of
+    `alignment` bytes, gets a padded leading dimension. For rows of 4 KiB or more it is a multiple of 128 bytes.
+    Leading dimensions of GEMMs and maps of clusters change with it; an elementwise cluster over all elements
+    becomes one over rows. Padding between rows is neither written nor read.
 
-    Input: kernel ops in blocks (after spmd-fuse-gemm-epilogues). Output: the same, with `ldc` where it is no row.
-    Errors: an alignment that is no power of two up to 128.
+    Input: kernel ops in blocks (after spmd-fuse-gemm-epilogues). Output: the same, with `ldc` where it is not
+    the row's length. Errors: an alignment that is no power of two up to 128.
 
-    Not padded: rows shorter than `alignment`; matrices that are parts of unit buffers, results of the step, or used by
-    anything but GEMMs and clusters with linear maps. A GEMM's results and residual lie alike, or none is padded.
+    Not padded: rows shorter than `alignment`; parts of unit buffers; results of the step; matrices with other
+    users than GEMMs and clusters with linear maps. A GEMM's results and residual have one layout, or none is
+    padded.
 
-    Why: a library's fast GEMMs move vectors of 16 bytes. Those of GPT-2's 50,257 logits take 5 to 8 times as long
-    without (measured on an H200, bf16), and a cluster's rows are read in vectors, too. It costs memory of less than
-    `alignment` bytes a row, or 3 %.
+    Why: a library's fast GEMMs move vectors of 16 bytes. Those of GPT-2's 50,257 logits take 5 to 8 times as
+    long without padding (measured on an H200, bf16), and clusters read rows in vectors too. It costs less than
+    `alignment` bytes a row, or 3 % of memory.
 
     ```mlir
     // spmd-opt --spmd-pad-leading-dims

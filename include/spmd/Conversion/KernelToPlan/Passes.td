@@ -7,34 +7,36 @@ include "mlir/Pass/PassBase.td"
 def ConvertKernelToPlanPass : Pass<"spmd-convert-kernel-to-plan", "::mlir::ModuleOp"> {
   let summary = "values become bytes of the arena, ops become commands";
   let description = [{
-    **Definition.** Gives every value of `@step` a place in the arena, every op that does something a command on a
-    stream, and replaces `@step` by a `plan.program @train_step`.
+    **Definition.** Gives every value of `@step` a place in the arena, turns every op with an effect into a
+    command on a stream, and replaces `@step` by a `plan.program @train_step`.
 
-    **Input IR.** One public `func.func @step` of one block, plain tensor types, holding only `kernel` ops and `spmd`
-    ops: collectives (flat, synchronous or as start and wait), `spmd.pack`, `spmd.unpack`, `spmd.release`. Every
-    generated kernel has its symbol (`spmd-outline-kernels`), and every argument and result its role.
+    **Input IR.** One public `func.func @step` of one block with plain tensor types, holding only `kernel` ops
+    and these `spmd` ops: collectives (flat, synchronous or as start and wait), `spmd.pack`, `spmd.unpack`,
+    `spmd.release`. Every generated kernel has its symbol (`spmd-outline-kernels`), and every argument and
+    result its role.
 
-    **Output IR.** A `plan.program` with buffers, bindings and commands, and one private function per kernel symbol,
-    holding the op that code is generated from. Units and mesh stay.
+    **Output IR.** A `plan.program` with buffers, bindings and commands, and one private function per kernel
+    symbol, which holds the op for code generation. Units and mesh stay.
 
-    **Places.** An unpacked parameter is a range of the gathered buffer. A packed gradient is written by its producer
-    straight into the flat buffer, and padding between segments is filled with zeros. A new value of an argument is
-    written over the old one when nothing can read the old one any more. A kernel writes over an operand that is dead
-    after it, where it allows that. A value that is all-reduced is reduced where it is. Where none of this holds there
-    is a `plan.copy`, and a remark says of what and how many bytes. A GEMM has a buffer of `gemm-workspace` bytes for its
-    library, alive while that runs.
+    **Places.** An unpacked parameter is a range of the gathered buffer. The producer of a packed gradient
+    writes directly into the flat buffer, and padding between segments is filled with zeros. A new value of an
+    argument overwrites the old one if nothing can read the old one any more. A kernel overwrites an operand
+    that is dead after it, if the kernel allows it. A value is all-reduced in place. Otherwise there is a
+    `plan.copy`, and a remark with its reason and bytes. A GEMM has a buffer of `gemm-workspace` bytes for its
+    library, alive during the GEMM.
 
-    **Values.** A `plan.dataflow` says what `@step` computed, made from its ops alone: spmd-verify-plan and the loader
-    hold the plan against it.
+    **Values.** A `plan.dataflow`, made only from the ops of `@step`, describes the computation.
+    spmd-verify-plan and the loader check the plan against it.
 
-    **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's stream
-    first waits for the last command that the compute stream was given before it: where the collective stands in the
-    block is the schedule, and it also makes the bytes of dead buffers free for it. Two buffers share bytes only if all
-    uses of one happen before all uses of the other by stream order and waits. With `collective-blocks` the streams of
-    collectives go before that of kernels, and communicators have at most so many blocks of a device. Inputs and hyper-parameters lie side by
-    side behind the state, outputs behind them, and share bytes with nothing.
+    **Order.** Kernels run on stream `compute`, collectives on `gather`, `reduce` and `scalar`. A collective's
+    stream first waits for the last command before it on the compute stream. So the place of the collective in
+    the block is the schedule, and the bytes of dead buffers are free for it. Two buffers share bytes only if
+    all uses of one happen before all uses of the other, by stream order and waits. With `collective-blocks` the
+    streams of collectives have priority over that of kernels, and communicators use at most that many blocks of
+    a device. Inputs and hyper-parameters lie side by side after the state, and outputs after them; they share
+    bytes with nothing.
 
-    **Why.** With every byte and every order decided here, running a step takes no allocation and no decision.
+    **Why.** Every byte and every order is decided here, so running a step needs no allocation and no decision.
 
     ```mlir
     // spmd-opt --spmd-convert-kernel-to-plan
@@ -129,21 +131,22 @@ def OutlineKernelsPass : Pass<"spmd-outline-kernels", "::mlir::ModuleOp"> {
 }
 
 def RepeatIterationsPass : Pass<"spmd-repeat-iterations", "::mlir::ModuleOp"> {
-  let summary = "A step with a few iterations of a loop gets the others";
+  let summary = "adds the omitted iterations to a step with a few iterations of a loop";
   let description = [{
-    **Definition.** Where the module has `spmd.iterations`, the step has only the first iterations of a loop over
-    microbatches, while `fed` says what arguments all of them read. In the block of `@step` this finds ops [begin, end)
-    in which op i + p does what op i does, one iteration later: the same but for `spmd.segment`, and each operand is the
-    same, the next argument that the loop is fed, the result of the op p behind the other's, or of an op before the range
-    that follows the other's in a chain of ops that do the same. Behind the first p ops it puts in as many as the missing
-    iterations have, and into each chain its ops; what comes behind reads the last of them. Arguments that are fed now
-    are known as well as those before.
+    **Definition.** If the module has `spmd.iterations`, the step has only the first iterations of a loop over
+    microbatches, and `fed` lists the arguments that all of them read. The pass finds ops [begin, end) in the
+    block of `@step` in which op i + p is op i, one iteration later. They are equal except for `spmd.segment`,
+    and each operand is one of the following: the same value, the next argument that the loop is fed, the result
+    of the op p behind the other's, or the result of an op before the range that follows the other's in a chain
+    of equal ops. After the first p ops the pass inserts the ops of the missing iterations, and extends each
+    chain. Later ops read the last of them. The new fed arguments have the same properties as the existing ones.
 
-    **Input IR.** Kernels with their symbols (`spmd-outline-kernels`). **Output IR.** The same without `spmd.iterations`.
-    Where no range repeats twice, or a value of one iteration is read elsewhere, it is an error.
+    **Input IR.** Kernels with their symbols (`spmd-outline-kernels`). **Output IR.** The same without
+    `spmd.iterations`. It is an error if no range repeats twice, or if a value of one iteration is read
+    elsewhere.
 
-    **Why.** Passes need not see 40 equal microbatches. That the range repeats is no proof that all else is the same for
-    any number of iterations: who uses this compares with the program of one iteration more
+    **Why.** Passes need not handle 40 equal microbatches. A repeated range does not prove that everything else
+    is equal for any number of iterations. So callers compare with the program of one more iteration
     (`include/spmd/Conversion/KernelToPlan/RepeatIterations.h`).
 
     ```mlir
@@ -186,17 +189,19 @@ def RepeatIterationsPass : Pass<"spmd-repeat-iterations", "::mlir::ModuleOp"> {
 }
 
 def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"> {
-  let summary = "collectives over rows inside a tensor become contiguous ones and copies";
+  let summary = "turns collectives over rows inside a tensor into contiguous ones and copies";
   let description = [{
-    **Definition.** A communicator moves one contiguous chunk per rank. A collective is *flat* when its rows are that:
-    no dimension before the gathered or scattered one, and as many rows as ranks times chunk. Others are rewritten: an
-    all-gather into one of the chunks in rank order, followed by a `kernel.copy` that puts each rank's rows in place and
-    drops the padding of the last; a reduce-scatter into a `kernel.copy` that sorts rows by rank, zeros for those that
-    there are not, followed by one of whole chunks.
+    **Definition.** A communicator moves one contiguous chunk per rank. A collective is *flat* if its rows are
+    such chunks: no dim before the gathered or scattered one, and as many rows as ranks times chunk. Other
+    collectives are rewritten. An all-gather becomes one of the chunks in rank order, followed by a
+    `kernel.copy` that puts each rank's rows in place and drops the padding of the last. A reduce-scatter
+    becomes a `kernel.copy` that orders rows by rank, with zeros for missing rows, followed by one of whole
+    chunks.
 
-    **Input IR.** `@step` in kernel ops and collectives. **Output IR.** The same, every collective flat.
+    **Input IR.** `@step` in kernel ops and collectives. **Output IR.** The same, with flat collectives only.
 
-    **Why.** The runtime's communicators then know one shape of data, and sorting rows is a kernel like any other.
+    **Why.** The runtime's communicators then support one form of data, and ordering rows is a kernel like any
+    other.
 
     ```mlir
     // spmd-opt --spmd-flatten-collectives
@@ -221,20 +226,21 @@ def FlattenCollectivesPass : Pass<"spmd-flatten-collectives", "::mlir::ModuleOp"
 }
 
 def DropWaitsPass : Pass<"spmd-drop-waits", "::mlir::ModuleOp"> {
-  let summary = "waits that order nothing are left out";
+  let summary = "removes waits that order no memory access";
   let description = [{
-    **Definition.** Two commands must be ordered when both touch the same bytes of a buffer and one of them writes, or
-    when they touch two buffers that share bytes of the arena; and a check of integers comes before what uses them. A
-    wait is left out when all that must be ordered is ordered without it, by other waits or because it ordered nothing
-    of the kind. They are tried in the order of the plan, each without those that have gone. What awaits a wait that
-    goes awaits the command before it on that stream.
+    **Definition.** Two commands must be ordered if both touch the same bytes of a buffer and one of them
+    writes, or if they touch two buffers that share bytes of the arena. A check of integers must come before
+    their use. A wait is removed if everything that must be ordered is ordered without it. Waits are tried in
+    the order of the plan, each without those already removed. A command that depended on a removed wait depends
+    on the command before it on that stream instead.
 
-    **Input IR.** A `plan.program` with offsets that the certificate accepts. **Output IR.** The same, fewer
-    `plan.wait`; offsets stay, and what is said of the peak is that of the order that is left. The certificate
-    refuses it without any one of the waits that are left.
+    **Input IR.** A `plan.program` with offsets that the certificate accepts. **Output IR.** The same with fewer
+    `plan.wait`. Offsets stay, and the peak is that of the remaining order. The remaining waits are minimal: the
+    certificate rejects the plan without any one of them.
 
-    **Why.** The gates of collectives ([Note: gates]) are put everywhere, since only offsets say which of them hold back
-    a buffer's next user. One that holds back nothing delays its stream, and is an event on a GPU.
+    **Why.** The gates of collectives ([Note: gates]) are inserted everywhere, because only offsets show which
+    of them protect the next user of a buffer. A gate that protects nothing delays its stream, and is an event
+    on a GPU.
 
     ```mlir
     // spmd-opt --spmd-drop-waits
@@ -267,18 +273,20 @@ def DropWaitsPass : Pass<"spmd-drop-waits", "::mlir::ModuleOp"> {
 }
 
 def MarkIterationPass : Pass<"spmd-mark-iteration", "::mlir::ModuleOp"> {
-  let summary = "finds the iteration that stands for those that a plan has not";
+  let summary = "finds the iteration that stands for the omitted iterations of a plan";
   let description = [{
-    **Definition.** `spmd.iterations` of the module says that a loop has more iterations than the plan. In the commands of
-    the `plan.program` this finds the range [begin, end) in which command i + p is command i one iteration later: the
-    same but for its buffers and what it waits for, each of which is the same, the next that the loop is fed, or the one
-    of the iteration before, at the same bytes. The last p of them become the program's `iteration`; likewise the ops of
-    the `plan.dataflow`. What is behind them may read what the last two iterations have.
+    **Definition.** `spmd.iterations` of the module says that a loop has more iterations than the plan. The pass
+    finds the range [begin, end) of commands of the `plan.program` in which command i + p is command i, one
+    iteration later. They are equal except for buffers and waits, each of which is the same, the next that the
+    loop is fed, or the one of the previous iteration, at the same bytes. The last p commands become the
+    program's `iteration`; likewise the ops of the `plan.dataflow`. Later commands may read buffers of the last
+    two iterations.
 
-    **Input IR.** A `plan.program` with offsets, and its `plan.dataflow`. Without `spmd.iterations` nothing changes.
-    **Output IR.** The same with `iteration` of both. Where there is none, or iterations have other bytes, it is an error.
+    **Input IR.** A `plan.program` with offsets, and its `plan.dataflow`. Without `spmd.iterations` nothing
+    changes. **Output IR.** The same with `iteration` of both. It is an error if there is no such range, or if
+    iterations have other bytes.
 
-    **Why.** The plan of 40 equal microbatches is planned, written and read in the time of a few.
+    **Why.** A plan of 40 equal microbatches is planned, written and read in the time of a few.
 
     ```mlir
     // spmd-opt --spmd-mark-iteration
@@ -328,17 +336,19 @@ def MarkIterationPass : Pass<"spmd-mark-iteration", "::mlir::ModuleOp"> {
 }
 
 def VerifyPlanPass : Pass<"spmd-verify-plan", "::mlir::ModuleOp"> {
-  let summary = "proves schedule and memory of the plan, as the loader will";
+  let summary = "runs the certificate on the plan, as the loader does";
   let description = [{
-    **Definition.** Writes the plan as the artifact has it, reads that with the runtime's own reader (not with
-    `read-back=false`, for who reads back what is written in the end), and runs the runtime's certificate on it: same collective sequence on every rank, waits acyclic, no overlap of live bytes,
-    nothing read before it is written, every gradient reduced exactly once, and what is computed is the `plan.dataflow`. An error is reported at the command, with
-    module path and Python line.
+    **Definition.** Writes the plan in the artifact's format, reads it with the runtime's own reader, and runs
+    the runtime's certificate on it. The certificate requires the same sequence of collectives on every rank,
+    waits without a cycle, no overlap of live bytes, no read before a write, exactly one reduction of every
+    gradient, and the computation of the `plan.dataflow`. An error is reported at the command, with module path
+    and Python line. With `read-back=false` the plan is not written and read, for callers that read the written
+    artifact.
 
     **Input IR.** A `plan.program`. **Output IR.** The input, unchanged.
 
-    **Why.** The loader refuses an artifact that fails these checks; a plan that the compiler made must never get that
-    far.
+    **Why.** The loader rejects an artifact that fails these checks; the compiler must never produce such a
+    plan.
 
     ```mlir
     // spmd-opt --spmd-verify-plan

@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def DropAnchors : Pass<"spmd-drop-anchors", "::mlir::ModuleOp"> {
-  let summary = "takes out the places that spmd.anchor() has named";
+  let summary = "removes the anchors that spmd.anchor() made";
   let description = [{
     Definition: every `aten.anchor` is replaced by its operand.
 
@@ -34,15 +34,15 @@ def DropAnchors : Pass<"spmd-drop-anchors", "::mlir::ModuleOp"> {
 def ShareKeyValueHeads : Pass<"spmd-share-key-value-heads", "::mlir::ModuleOp"> {
   let summary = "lets attention share key and value heads that the model repeats for its query heads";
   let description = [{
-    Definition: where key and value of an attention are heads repeated for a group of query heads (`expand` and a view,
-    as `repeat_interleave` and most models write it), the attention reads the heads themselves, with `enable_gqa`. Its
-    backward does too, where all that is done with the gradients of the repeated heads is to sum them over the group:
-    it then gives the sums.
+    Definition: if key and value of an attention are heads repeated for a group of query heads (`expand` and a
+    view, as `repeat_interleave` and most models write it), the attention reads the heads themselves, with
+    `enable_gqa`. So does its backward, if the gradients of the repeated heads are only summed over the group:
+    it then returns the sums.
 
-    Input: functions of one block in aten ops on plain tensors (after spmd-strip-sharding). Output: the same. Sums over
-    a group are taken by the attention, in f32; in bf16 the gradients of single heads are no longer rounded before.
+    Input: functions of one block in aten ops on plain tensors (after spmd-strip-sharding). Output: the same.
+    The attention sums over a group in f32; in bf16 the gradients of single heads are no longer rounded before.
 
-    Why: repeated heads, and the gradient of each, would be tensors in memory that are as many times larger.
+    Why: repeated heads, and the gradient of each, would be larger tensors in memory.
 
     ```mlir
     // spmd-opt --spmd-share-key-value-heads
@@ -72,18 +72,19 @@ def ShareKeyValueHeads : Pass<"spmd-share-key-value-heads", "::mlir::ModuleOp"> 
 }
 
 def JoinSliceGradients : Pass<"spmd-join-slice-gradients", "::mlir::ModuleOp"> {
-  let summary = "makes one cat of the gradients of slices that together are a tensor";
+  let summary = "makes one cat of the gradients of adjacent slices";
   let description = [{
-    Definition: a sum of `slice_backward` ops whose slices lie side by side and are all of the tensor, beside each other
-    among what is added, becomes an `aten.cat` of the gradients of the slices, where these are views of one value (or
-    minus it) or of the results of one op.
+    Definition: a sum of `slice_backward` ops becomes an `aten.cat` of the gradients of the slices, if the
+    slices are adjacent, cover the tensor, and are adjacent terms of the sum. The gradients must be views of one
+    value (or of its negation), or results of one op.
 
-    Input: functions of one block in aten ops on plain tensors (after spmd-strip-sharding). Output: the same values,
-    except that zeros keep their sign (a sum of -0 and 0 is 0).
+    Input: functions of one block in aten ops on plain tensors (after spmd-strip-sharding). Output: the same
+    values, except that zeros keep their sign (a sum of -0 and 0 is 0).
 
-    Why: `x[:n]` and `x[n:]` are what `x.split(n)` is, whose gradient is a cat. A cat of parts of one tensor is a view,
-    and one of an attention's gradients is where the attention writes; a sum of tensors filled up with zeros is neither.
-    Of other gradients a cat would be a copy, which the sum, fused with what follows, is not.
+    Why: `x[:n]` and `x[n:]` equal `x.split(n)`, whose gradient is a cat. A cat of parts of one tensor is a
+    view, and a cat of an attention's gradients is the place where the attention writes. A sum of tensors padded
+    with zeros is neither. For other gradients a cat would be a copy; the sum is fused with later ops and is no
+    copy.
 
     ```mlir
     // spmd-opt --spmd-join-slice-gradients

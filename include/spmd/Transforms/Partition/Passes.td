@@ -8,27 +8,24 @@ include "mlir/Pass/PassBase.td"
 def DynamicBatch : Pass<"spmd-dynamic-batch", "::mlir::ModuleOp"> {
   let summary = "lets the program of the largest batch serve smaller ones";
   let description = [{
-    A step that was captured for batches of several sizes has a batch input that is the
-    number of rows there are; `spmd.dynamic_batch` names it, and the module
-    `@other_batch` is the same step captured with another number of rows. The pass finds
-    by comparing the two what depends on the rows, and makes the step exact for any
-    number of them up to its own: what is behind the last row may be anything, so
+    A step that was captured for several batch sizes has a batch input with the number of rows, named by
+    `spmd.dynamic_batch`. The module `@other_batch` is the same step captured with another number of rows. The
+    pass compares the two to find what depends on the rows, and makes the step exact for any number of rows up
+    to its own. Rows after the last one are padding with any content:
 
-    - an op that adds rows up, or takes the largest, gets the neutral element in the
-      rows that are not there, by select (`masked_fill`);
-    - a mean over rows is a sum that is divided by the number of rows there are, and so
-      is every number that the two captures have in proportion to it, or inversely;
-    - an op that needs all rows at once, a shape or a number that depends on the batch
-      in another way, and a result that keeps rows in more than one place are errors
-      that name the op.
+    - An op that adds rows, or takes the largest, reads the neutral element in padding rows, by select
+      (`masked_fill`).
+    - A mean over rows becomes a sum divided by the actual number of rows. So does every number that the two
+      captures have in proportion to it, or inversely.
+    - These are errors that name the op: an op that needs all rows at once, a shape or a number that depends on
+      the batch in another way, a result that keeps rows in more than one place.
 
-    Input: a captured `@step` on global shapes, of any module without
-    `spmd.dynamic_batch`: nothing is done. Output: `@step` for every number of rows,
-    which the runtime checks to be one, without the attribute and without
-    `@other_batch`; in its outputs, rows that are not there hold anything.
+    Input: a captured `@step` on global shapes. Without `spmd.dynamic_batch` nothing changes. Output: `@step`
+    for every number of rows, without the attribute and without `@other_batch`. The runtime checks the number.
+    Padding rows of its outputs hold anything.
 
-    Why on the captured step: the rules of the ops say where rows go, as they do for the
-    partition, and everything behind this pass sees a step like any other.
+    Why on the captured step: the rules of the ops describe rows, as they do for the partition, and later passes
+    see an ordinary step.
 
     ```mlir
     // spmd-opt --spmd-dynamic-batch
@@ -70,15 +67,13 @@ def DynamicBatch : Pass<"spmd-dynamic-batch", "::mlir::ModuleOp"> {
 def SplitMeans : Pass<"spmd-split-means", "::mlir::ModuleOp"> {
   let summary = "splits means into a sum and a division by the global count";
   let description = [{
-    A mean over sharded rows is not the mean of the ranks' means when ranks have
-    different numbers of rows. As a sum and a division it partitions exactly: the
-    sum is a partial one, and the count is a constant of the global shape, or, for
-    `nll_loss`, the total weight, which is itself a sum.
+    A mean over sharded rows is not the mean of the ranks' means if ranks have different numbers of rows. A sum
+    and a division partition exactly: the sum is partial, and the count is a constant of the global shape. For
+    `nll_loss` the count is the total weight, which is itself a sum.
 
-    Input: `@step` on global shapes. Output: the same without mean.dim and
-    var_mean (the mean, then the mean of squares of what is left), and without
-    losses that reduce by mean. `nll_loss_backward` stays: it divides by its operand
-    `total_weight`, which is the global one.
+    Input: `@step` on global shapes. Output: the same without mean.dim, without var_mean (the mean, then the
+    mean of squared differences), and without losses that reduce by mean. `nll_loss_backward` stays: it divides
+    by its operand `total_weight`, which is the global one.
 
     ```mlir
     // spmd-opt --spmd-split-means
@@ -99,31 +94,27 @@ def SplitMeans : Pass<"spmd-split-means", "::mlir::ModuleOp"> {
 def PartitionTensor : Pass<"spmd-partition-tensor", "::mlir::ModuleOp"> {
   let summary = "turns the step into that of one rank along the tensor axis";
   let description = [{
-    Parameters that are placed on the tensor axis of the mesh are cut in one
-    dimension, and the rest of the step follows by the ops' sharding rules: their
-    gradients and optimizer state are cut alike, activations are cut behind a product
-    whose weight is cut in its outputs, and partial sums behind one whose weight is
-    cut in its inputs. A partial sum is reduced where it first must be whole. A block
-    of a transformer whose attention and whose MLP each are such a pair has two
-    all-reduces in forward, and two in backward.
+    Parameters that are placed on the tensor axis of the mesh are cut in one dim. The rest of the step follows
+    by the sharding rules of the ops:
 
-    Over a dimension that is cut, softmax and means are a largest value, sums and
-    arithmetic. An embedding whose table is cut in rows, and a loss over classes that
-    are cut, look up those of a rank and have 0 for the others.
+    - Gradients and optimizer state are cut like their parameter.
+    - Activations are cut after a product whose weight is cut in its outputs, and are partial sums after a
+      product whose weight is cut in its inputs.
+    - A partial sum is reduced where it must first be whole. A transformer block whose attention and MLP are
+      such pairs has two all-reduces in forward, and two in backward.
+    - Over a cut dim, softmax and means are a maximum, sums and arithmetic. An embedding with cut rows, and a
+      loss over cut classes, look up a rank's own rows and have 0 for the others.
 
-    Input: `@step` on the whole batch, without a mesh.
+    Input: `@step` on the whole batch, without a mesh. Output: `@step` on the whole batch, on a rank's parts of
+    parameters, with `spmd.all_reduce` and `spmd.slice` along the tensor axis of a new `spmd.mesh`, and
+    `spmd.tensor_cut` on arguments that are parts. `spmd-assign-shard-units` adds the other axes and cuts the
+    rank's parts along them. Without a tensor axis in `mesh` nothing changes.
 
-    Output: `@step` on the whole batch, of a rank's parts of parameters, with
-    `spmd.all_reduce` and `spmd.slice` along the tensor axis of a new `spmd.mesh`, and
-    `spmd.tensor_cut` on arguments that are parts. `spmd-assign-shard-units` adds the
-    other axes, and cuts what the rank has along these. Without a tensor axis in
-    `mesh` nothing is done.
+    Nothing that is cut is gathered: an op that needs it whole is an error at the op. So is a gradient that is
+    cut although its parameter is not.
 
-    Nothing that is cut is gathered: an op that needs it whole is an error at the op,
-    and so is a gradient that is cut where its parameter is not.
-
-    Why before the units: a unit's flat buffer is laid out of what a rank has, so that
-    the rest of the compiler sees smaller parameters and nothing else.
+    Why before the units: a unit's flat buffer consists of a rank's parts, so the rest of the compiler only sees
+    smaller parameters.
 
     ```mlir
     // spmd-opt --spmd-partition-tensor="mesh=shard:2,tensor:2 override-placements=w=shard(0)"
@@ -165,41 +156,36 @@ def PartitionTensor : Pass<"spmd-partition-tensor", "::mlir::ModuleOp"> {
 def Partition : Pass<"spmd-partition", "::mlir::ModuleOp"> {
   let summary = "turns the global step into the program of one rank";
   let description = [{
-    Every value gets a *state* on the mesh: replicated, sharded in one dimension,
-    partial (to be combined over the ranks), or owned (a chunk of a unit's flat
-    buffer). States follow from roles alone: batch inputs are sharded, parameters
-    and optimizer state are owned, everything else starts replicated. The sharding
-    rule of each op says in which states it can run; where the operands are in other
-    states a collective converts them. Whatever the roles say, the result is right:
-    a batch dimension that is none costs communication only.
+    Every value gets a *state* on the mesh: replicated, sharded in one dim, partial (to be combined over the
+    ranks), or owned (a chunk of a unit's flat buffer). States follow only from roles: batch inputs are sharded,
+    parameters and optimizer state are owned, everything else starts replicated. The sharding rule of each op
+    lists the states in which it can run. If operands are in other states, a collective converts them. The
+    result is correct for any roles: a wrong batch dim only costs communication.
 
-    Input: `@step` without means (`spmd-split-means`), with shard units
-    (`spmd-assign-shard-units`) and list-form optimizer ops.
+    Input: `@step` without means (`spmd-split-means`), with shard units (`spmd-assign-shard-units`) and
+    list-form optimizer ops.
 
-    Output: `@step` with one flat argument per unit and state, local shapes, a
-    `#spmd.sharding` on every tensor, and explicit collectives: an all_gather at
-    every use of a parameter, one reduce_scatter per unit, all_reduces at the first
-    use of a partial value that must be whole. `spmd-dedup-collectives` comes next.
+    Output: `@step` with one flat argument per unit and state, local shapes, a `#spmd.sharding` on every tensor,
+    and explicit collectives: an all_gather at every use of a parameter, one reduce_scatter per unit, and
+    all_reduces at the first use of a partial value that must be whole. `spmd-dedup-collectives` comes next. The
+    pass warns if an activation is gathered, and if matrix products run replicated.
 
-    Warns when an activation is gathered, and when matrix products run replicated.
+    With `view=local` the captured step is that of one rank on its rows, as in FSDP. Values computed from rows
+    are *varying*. Gradients are reduced as above and divided by the number of ranks, or by
+    `gradient-divide-factor`. Nothing else communicates.
 
-    With `view=local` the captured step is what one rank does with its rows. Values
-    computed from them are *varying*, gradients are reduced as above and divided by
-    the number of ranks, or by `gradient-divide-factor`, and nothing else
-    communicates: FSDP's own semantics.
+    A gradient that a step leaves to a later step is its parameters' chunk, like any state. Two options change
+    this:
 
-    A gradient that a step leaves to a later one is its parameters' chunk, like any
-    state of theirs. With `accumulate=unsharded` it is an argument and a result of
-    its own, a partial sum of which each rank has a summand: a step that adds to it
-    communicates nothing, and the one that updates reduces what has been added up
-    (FSDP2's `set_requires_gradient_sync(False)`). With `accumulate=scattered`, on a
-    mesh of two axes, it is a chunk, and ranks along the first axis have summands of
-    it: a step that adds to it reduces along the second axis alone, and the one that
-    updates all-reduces what has been added up along the first, once for a unit
-    (FSDP2's `set_requires_all_reduce(False)`).
+    - `accumulate=unsharded`: it is an argument and a result of its own, a partial sum of which each rank has a
+      summand. A step that adds to it communicates nothing, and the step that updates reduces the sum (FSDP2's
+      `set_requires_gradient_sync(False)`).
+    - `accumulate=scattered`, on a mesh of two axes: it is a chunk, and ranks along the first axis have summands
+      of it. A step that adds to it reduces only along the second axis. The step that updates all-reduces the
+      sum along the first, once for a unit (FSDP2's `set_requires_all_reduce(False)`).
 
-    Why on the whole step: forward, backward and optimizer are one function here, so
-    one mechanism makes gathers, gradient reductions and sharded optimizer state.
+    Why on the whole step: forward, backward and optimizer are one function here, so one mechanism makes
+    gathers, gradient reductions and sharded optimizer state.
 
     ```mlir
     // spmd-opt --spmd-partition
@@ -330,20 +316,17 @@ def VerifyPartition : Pass<"spmd-verify-partition", "::mlir::ModuleOp"> {
 }
 
 def RecordValues : Pass<"spmd-record-values", "::mlir::ModuleOp"> {
-  let summary = "notes what gradients and results are, for verifiers";
+  let summary = "records the expressions of gradients and results, for verifiers";
   let description = [{
-    Writes the attribute `spmd.recorded_values` of `@step`: a hash of the expression
-    of every result, and of every gradient that is packed to be reduced, by parameter.
-    A start with its wait counts as the collective, a value in a message of several as
-    if it were alone.
+    Writes the attribute `spmd.recorded_values` of `@step`: a hash of the expression of every result, and of
+    every gradient that is packed to be reduced, by parameter. A start with its wait counts as the collective. A
+    value in a message of several counts as if it were alone.
 
-    Input: a partitioned `@step`. Output: the input with the attribute, which replaces
-    an older one.
+    Input: a partitioned `@step`. Output: the input with the attribute, which replaces an older one.
 
-    Why: sharding states say that a value is reduced, not that it is the right one.
-    With two parameters of one shape, swapped gradients have the right types
-    everywhere. Passes that only move communication must keep these expressions, and
-    verifiers see that they do.
+    Why: sharding states say that a value is reduced, not that it is the right value. For example, swapped
+    gradients of two parameters of one shape have the right types everywhere. Passes that only move
+    communication must keep these expressions, and verifiers check it.
 
     ```mlir
     // spmd-opt --spmd-record-values
@@ -368,17 +351,15 @@ def RecordValues : Pass<"spmd-record-values", "::mlir::ModuleOp"> {
 }
 
 def ListReplicatedValues : Pass<"spmd-list-replicated-values", "::mlir::ModuleOp"> {
-  let summary = "notes what every rank computes whole";
+  let summary = "lists values that every rank computes completely";
   let description = [{
-    Writes the module attribute `spmd.replicated`: op, bytes and source of every
-    value of at least 4 KiB that an op computes in full on each rank. Parameters that
-    are gathered are none of them, nor are views.
+    Writes the module attribute `spmd.replicated`: op, bytes and source of every value of at least 4 KiB that an
+    op computes completely on each rank. Gathered parameters and views do not count.
 
-    Input: a partitioned `@step` on more than one rank. Output: the input with the
-    attribute, if there are such values.
+    Input: a partitioned `@step` on more than one rank. Output: the input with the attribute, if there are such
+    values.
 
-    Why: what does not shrink with the number of ranks (tables of positions, masks)
-    should be seen by whoever plans a run.
+    Why: values that more ranks do not make smaller (tables of positions, masks) matter when a run is planned.
 
     ```mlir
     // spmd-opt --spmd-list-replicated-values
@@ -408,14 +389,14 @@ def ListReplicatedValues : Pass<"spmd-list-replicated-values", "::mlir::ModuleOp
 def StripSharding : Pass<"spmd-strip-sharding", "::mlir::ModuleOp"> {
   let summary = "removes #spmd.sharding from all tensor types";
   let description = [{
-    Removes the encoding of every type, and keeps that of batch arguments and of
-    results as `spmd.layout`, by which the runtime cuts batches and joins outputs.
+    Removes the encoding of every type. It stays on batch arguments and results as `spmd.layout`, with which the
+    runtime cuts batches and joins outputs.
 
-    Input: a partitioned program. Output: plain local computation and collectives;
-    no op knows global shapes any more.
+    Input: a partitioned program. Output: plain local computation and collectives; no op depends on global
+    shapes.
 
-    Why: code generation is about what one rank computes. This is the only pass that
-    may drop an encoding, so a sharding cannot get lost elsewhere.
+    Why: code generation handles the computation of one rank. Only this pass may drop an encoding, so a sharding
+    cannot get lost elsewhere.
 
     ```mlir
     // spmd-opt --spmd-strip-sharding

@@ -36,7 +36,7 @@ struct FedInputs {
 static std::optional<FewIterations> getIterations(Operation *op, std::string &why) {
   std::optional<FewIterations> iterations = FewIterations::of(op->getParentOfType<ModuleOp>());
   if (!iterations || iterations->missing() < 1) {
-    why = "'spmd.iterations' says not what is left out";
+    why = "'spmd.iterations' lacks the entry for the omitted iterations";
     return std::nullopt;
   }
   return iterations;

@@ -365,7 +365,7 @@ struct RepeatIterationsPass : StepPass<spmd::impl::RepeatIterationsPassBase<Repe
       return success();
     std::optional<FewIterations> iterations = FewIterations::of(module);
     if (!iterations || iterations->missing() < 0)
-      return module.emitError("'spmd.iterations' says not what is left out");
+      return module.emitError("'spmd.iterations' lacks the entry for the omitted iterations");
     std::string why;
     if (failed(repeatIterations(module, iterations->missing(), why)))
       return step.emitError("no iteration can be put in: ") << why;

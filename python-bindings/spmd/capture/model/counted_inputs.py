@@ -81,11 +81,11 @@ class CountedInputs:
         """
         wanted = set(self._wanted)
         for one in removed_numbers(self._plain, self._twin):
-            raise error_at(stack, f"the optimizer removes the Python number '{one}', which a captured step would do once, when it is "
-                           "captured", "keep it, and give it another value")
+            raise error_at(stack, f"the optimizer removes the Python number '{one}': Python code runs only once, during the "
+                                  "capture", "keep the number, and assign another value to it")
         for one in changed_numbers(list(self._others.items()), self._twin):
-            raise error_at(stack, f"the optimizer changes '{one}', a {type(self._others[one]).__name__}, which a captured step would do "
-                           "once, when it is captured", "keep it as a Python int or float: float(value)")
+            raise error_at(stack, f"the optimizer changes '{one}', a {type(self._others[one]).__name__}: Python code runs "
+                                  "only once, during the capture", "keep it as a Python int or float: float(value)")
         changed = changed_numbers([(one, value) for one, value in self._plain.items() if one not in wanted], self._twin)
         try:
             check_numbers(*numbers, stack)

@@ -239,7 +239,7 @@ class _Run(torch.fx.Interpreter):
             return self._inline(args[0], args[1:])
         if name == "invoke_subgraph":
             return self._inline(args[0], args[2:])
-        raise error_at(user_stack()[0], f"the exported program has a {name}, whose body runs as often as values say",
+        raise error_at(user_stack()[0], f"the exported program has a {name}, whose number of iterations depends on data",
                        "write it without control flow on values: torch.where, masks")
 
     def _run_body(self, body: torch.fx.GraphModule, *values: Any) -> Any:
@@ -300,7 +300,7 @@ def size_of(wanted: Any, sizes: dict[Any, int], otherwise: int = 1) -> int:
 
 def _refuse(node: torch.fx.Node, found: str) -> CaptureError:
     return error_at(user_stack()[0], f"input {node.name!r} of the exported program {found}",
-                    "call it with what it was exported for, or export it with dynamic_shapes for the dims that differ")
+                    "call it with the inputs of the export, or export it with dynamic_shapes for the dims that differ")
 
 
 def _has_tensor(value: Any) -> bool:

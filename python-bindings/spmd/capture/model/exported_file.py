@@ -107,8 +107,8 @@ def example_of(options: argparse.Namespace) -> dict[str, Any]:
                                "--optimizer=AdamW,lr=1e-3 -o NAME.step")
     model = exported_module(load_program(options.target))
     if model.examples is None:
-        raise CaptureError(f"{options.target!r} has no example inputs\n  hint: keep them in the file: save what "
-                           "torch.export.export gave")
+        raise CaptureError(f"{options.target!r} has no example inputs\n  hint: save the result of torch.export.export, which "
+                           "includes them")
     values = _sized(model, options.batch_size)
     output, separator, kind = options.loss.partition(":")
     if separator and kind not in _LOSSES:

@@ -120,8 +120,8 @@ class FakeStep:
         modules = dict(named_modules(self.model, self.whole)) | dict(self._watched())
         for path, module in modules.items():
             if isinstance(module, torch.jit.ScriptModule):
-                raise CaptureError(f"module {path!r} is TorchScript, whose tensors cannot be replaced for a trace\n"
-                                   "  hint: give the module that it was made from")
+                raise CaptureError(f"module {path!r} is TorchScript: its tensors cannot be replaced for a trace\n  hint: "
+                                   "pass the module from which it was scripted")
         with contextlib.ExitStack() as undo:
             for module in modules.values():
                 undo.callback(_restore, vars(module), dict(vars(module)))
@@ -409,16 +409,16 @@ class FakeStep:
     def _install_batch(self) -> None:
         for name, tensor in self._batch:
             if tensor.is_complex():
-                raise CaptureError(f"batch input {name!r} has dtype {tensor.dtype}, which has no counterpart\n  hint: pass "
-                                   "torch.view_as_real() of it, and take torch.view_as_complex() in the step")
+                raise CaptureError(f"batch input {name!r} has dtype {tensor.dtype}, which is not supported\n  hint: pass its "
+                                   "torch.view_as_real(), and call torch.view_as_complex() in the step")
             self._fakes.pop(id(tensor), None)  # one tensor given for two inputs: a later call may give two
             self.inputs.append(Input("batch", name, self.fake(tensor), tensor))
 
     def left(self, with_weights: bool) -> list[LeakedValue]:
         """What the traced step leaves in attributes of modules; `with_weights`: and what hooks of PyTorch compute for these."""
         for left in left_in_modules(self._watched(), self._modules_before, with_weights=False):
-            raise CaptureError(f"the step keeps a traced value in '{left.module}.{left.attribute}', which a captured step "
-                               "would not do\n  hint: return it from the step")
+            raise CaptureError(f"the step stores a tensor in '{left.module}.{left.attribute}': a compiled step cannot update "
+                               "it\n  hint: return it from the step")
         return left_in_modules(named_modules(self.model, self.whole), self._modules_before, with_weights)
 
     def settings(self) -> list[Setting]:
@@ -429,8 +429,8 @@ class FakeStep:
         for path, module, children in self._children_before:
             for name in {**children, **children_of(module)}:
                 if children_of(module).get(name) is not children.get(name):
-                    raise CaptureError(f"the step replaces module {f'{path}.{name}' if path else name!r}, which a captured step would do "
-                                       "once, when it is captured\n  hint: do it between two calls of the step")
+                    raise CaptureError(f"the step replaces module {f'{path}.{name}' if path else name!r}: Python code runs "
+                                       "only once, during the capture\n  hint: do it between two calls of the step")
         wanted = {id(i.fake): i.real.requires_grad for i in self.inputs if i.kind == "param"}
         return settings_of([*named_modules(self.model, self.whole), *self._watched()], self._modules_before, wanted)
 

@@ -27,9 +27,9 @@ def followed_module_casts() -> Iterator[None]:
         _, dtype, _, memory_format = parse_to(*args, **kwargs)
         other = next((t.dtype for t in tensors if dtype not in (None, t.dtype) and t.is_floating_point()), None)
         if memory_format is not None or other is not None:
-            raise error_at(user_stack()[0], f"the step changes a {type(module).__qualname__} of {other or tensors[0].dtype} to "
-                                            f"{dtype or memory_format}, and with it parameters that it trains",
-                           "cast the model before the step, or what the module gets and gives inside of it")
+            raise error_at(user_stack()[0], f"the step changes a {type(module).__qualname__} of {other or tensors[0].dtype} "
+                                            f"to {dtype or memory_format}, which includes parameters that it trains",
+                           "cast the model before the step, or cast arguments and results of the module in the step")
         return module
 
     with patches.replaced({patches.MODULE_TO: noted_to}):

@@ -18,9 +18,9 @@ def check_not_wrapped(model: torch.nn.Module) -> None:
         kind = _wrapper(module)
         if kind:
             where = f"module {path!r}" if path else "the model"
-            raise CaptureError(f"{where} is wrapped by {kind}, which has cut its parameters into pieces already\n"
-                               "  hint: give the plain model, and say its shard units here: spmd.compile(policy=...) takes "
-                               "FSDP's wrap policies, spmd.fully_shard has the arguments of PyTorch's fully_shard")
+            raise CaptureError(f"{where} is wrapped by {kind}: its parameters are already sharded\n  hint: pass the "
+                               "unwrapped model; spmd.compile(policy=...) accepts FSDP's wrap policies, and "
+                               "spmd.fully_shard the arguments of PyTorch's fully_shard")
 
 
 def _wrapper(module: torch.nn.Module) -> str:

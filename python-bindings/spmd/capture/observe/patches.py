@@ -328,10 +328,10 @@ GET_RANK = CodePatch("torch.distributed:get_rank", "__code__", "A step whose gra
 
 # world/: side effects and the step's surroundings
 
-_OUTPUT = "A captured step prints and logs once, when it is captured."
+_OUTPUT = "A compiled step prints and logs only once, during the capture."
 PRINT = Patch("builtins", "print", _OUTPUT)
 LOGGER_HANDLE = Patch("logging:Logger", "handle", _OUTPUT)
-CLOCKS = tuple(Patch("time", name, "A captured step reads the clock once, when it is captured.")
+CLOCKS = tuple(Patch("time", name, "A compiled step reads the clock only once, during the capture.")
                for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
                             "process_time", "process_time_ns"))
 _SEEDS = "A step that seeds a generator draws the same numbers at every call."

@@ -91,8 +91,9 @@ class Refusals(Handler):
         for leaf in leaves:
             for text, stack in self._texts.items() if isinstance(leaf, str) else ():
                 if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", leaf):
-                    raise error_at(stack, "the step returns a text that has a tensor's value in it, which a captured step would "
-                                   "make once, when it is captured", "return the value, and format what the call gives back")
+                    raise error_at(stack, "the step returns a string with a tensor's value in it: Python code runs only "
+                                          "once, during the capture", "return the value, and format the return value of the "
+                                                                      "call")
 
     def note_text(self, text: str) -> None:
         self._texts.setdefault(text, self.where())

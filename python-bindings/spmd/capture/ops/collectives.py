@@ -139,10 +139,10 @@ def in_its_place(call: OpCall) -> Callable | None:
         with call.traced():
             result = _compute(opname_of(func), given, kind, ranks, _Traced(ranks))
         if result is NotImplemented:
-            raise error_at(stack, f"{func} communicates between processes, which a captured step does by itself",
-                           "leave it out: the step means what it means on one device with the whole batch, and with "
-                           "view='local' gradients are averaged, and so is a loss that is given back; or, with view='local', "
-                           "use all_reduce, all_gather, reduce_scatter_tensor or broadcast")
+            raise error_at(stack, f"{func} communicates between processes: a compiled step adds its own collectives",
+                           "remove it: the step computes what one device computes on the whole batch; with view='local' "
+                           "gradients and a returned loss are averaged. Or, with view='local', use all_reduce, all_gather, "
+                           "reduce_scatter_tensor or broadcast")
         return result
     return run
 

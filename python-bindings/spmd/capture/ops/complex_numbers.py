@@ -49,8 +49,8 @@ def reach_pairs(reached: ClosureObjects, model: torch.nn.Module) -> None:
                   for name, buffer in buffers_of(module).items() if buffer is not None and buffer.dtype in _REAL]
     for place, tensor in found:
         if tensor.device.type == "meta":
-            raise CaptureError(f"{place.path!r} is complex and on the meta device, where nobody can make its value\n"
-                               "  hint: give it one before the first step")
+            raise CaptureError(f"{place.path!r} is complex and on the meta device: it cannot be initialized there\n  hint: "
+                               "assign a tensor with values before the first step")
         pairs = pairs_of(tensor)
         reached.tensors[id(pairs)] = place._replace(get=functools.partial(_pairs_at, place.get)), pairs
 
@@ -95,9 +95,9 @@ class ComplexNumbers:
         plain = _SHAPES_IN_PLACE.get(func) or _without_write(func)
         rule = _RULES.get(plain)
         if rule is None or plain is not func and memory_of(args[0]) in self._conjugates:
-            raise error_at(stack, f"{func} computes with complex numbers, which is not captured",
-                           "compute it with pairs of real numbers (torch.view_as_real); products, sums, torch.polar, torch.fft "
-                           "and what changes shapes is captured")
+            raise error_at(stack, f"{func} on complex numbers is not supported",
+                           "compute with pairs of real numbers (torch.view_as_real); products, sums, torch.polar, torch.fft "
+                           "and ops that change shapes are supported")
         if func in _SHAPES_IN_PLACE:
             with disable_proxy_modes_tracing():
                 form = plain(*args, **kwargs)
@@ -133,8 +133,8 @@ class ComplexNumbers:
         if not isinstance(real, FakeTensor) and not real.dim():  # a number
             return pairs_of(real)
         if real not in _known:
-            raise error_at(stack, "a complex tensor comes from where nobody can follow",
-                           "make it in the step, or register it as a buffer of the model")
+            raise error_at(stack, "the step uses a complex tensor that the capture cannot find",
+                           "create it in the step, or register it as a buffer of the model")
         return _known[real]
 
     def _result(self, form: Any, found: Any) -> Any:

@@ -247,14 +247,14 @@ def _overload(op: Any) -> OpOverload:
         found = getattr(packet, overload) if overload else packet
     qualified = qualified_name_of(found)
     if qualified.split("::")[0] in _OWN_NAMESPACES:
-        raise ValueError(f"{qualified} is none of your own operators; decompositions are for those of torch.library")
+        raise ValueError(f"{qualified} is not an operator of torch.library; only those can have decompositions")
     if isinstance(found, OpOverloadPacket):
         if len(found.overloads()) > 1:
             raise ValueError(f"{found} has the overloads {', '.join(found.overloads())}; name one: "
                              f"'{qualified}.{found.overloads()[0]}'")
         found = getattr(found, found.overloads()[0])
     if not isinstance(found, OpOverload):
-        raise ValueError(f"{op!r} is no operator; expected 'namespace::name', or what torch.library.custom_op returned")
+        raise ValueError(f"expected an operator as 'namespace::name' or as returned by torch.library.custom_op, got {op!r}")
     return found
 
 
@@ -308,6 +308,6 @@ def _check(func: OpOverload, function: Callable, stack: tuple[Frame, ...], resul
                          else repr(t) for t in leaves) or "nothing"
 
     if expected is not None and words(results) != words(expected):
-        raise error_at(stack, f"the decomposition {getattr(function, '__qualname__', function)!r} of {func.name()} gives "
-                       f"{words(results)}, and its register_fake says {words(expected)}",
-                       "let both give the same shapes and types")
+        raise error_at(stack, f"the decomposition {getattr(function, '__qualname__', function)!r} of {func.name()} returns "
+                              f"{words(results)}; expected {words(expected)}, as its register_fake",
+                       "return the same shapes and dtypes from both")

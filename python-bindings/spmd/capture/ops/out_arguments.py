@@ -20,6 +20,7 @@ def into_out(call: OpCall) -> Callable | None:
             result = call.func.overloadpacket(*args, **kwargs)
             if result.shape != out.shape or result.dtype != out.dtype:
                 raise error_at(call.stack, f"{call.func} writes a result of shape {list(result.shape)} and {result.dtype} into a tensor "
-                               f"of shape {list(out.shape)} and {out.dtype}", "give a tensor of the result's shape and dtype")
+                               f"of shape {list(out.shape)} and {out.dtype}", "pass a tensor with the result's shape and "
+                                                                              "dtype")
             return out.copy_(result)
     return run

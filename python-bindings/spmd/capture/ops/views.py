@@ -32,7 +32,7 @@ class BitViews(Handler):
         if found == wanted or found.is_complex or wanted.is_complex:
             return NotImplemented
         raise error_at(call.stack,
-                       f"view({wanted}) of a tensor of {found} reads its bits, which is not supported in a step",
+                       f"view({wanted}) of a tensor of {found} is not supported in a step: it reads the bits of the elements",
                        "for stochastic rounding keep parameters in f32 and compute in bf16, "
                        "precision=\"param=bf16\"; or write the arithmetic as an operator of its own, "
                        "spmd.register_kernel")

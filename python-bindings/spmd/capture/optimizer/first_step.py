@@ -284,9 +284,9 @@ def _check_places(optimizer: torch.optim.Optimizer, first: _StepOperators) -> No
     made = {id(tensor) for operator in first.calls for tensor in operator.made}
     for place, value in places:
         if any(id(leaf) in made or isinstance(leaf, _SYMBOLS) for leaf in pytree.tree_leaves(value)):
-            raise error_at(stack, f"{kind} keeps a traced value in {place}; the state of a compiled optimizer is "
-                           "tensors in entries of state[p], one for each parameter",
-                           "keep it there, as a tensor of its own entry: state[p]['name']")
+            raise error_at(stack, f"{kind} stores a tensor in {place}: a compiled optimizer may only store tensors in "
+                                  "entries of state[p], one for each parameter",
+                           "store it in an entry of its own: state[p]['name']")
 
 
 def check_keys(optimizer: torch.optim.Optimizer) -> None:
@@ -297,9 +297,9 @@ def check_keys(optimizer: torch.optim.Optimizer) -> None:
     """
     for key, state in optimizer.state.items():
         if not isinstance(key, torch.Tensor):
-            raise CaptureError(f"{type(optimizer).__qualname__} keeps state[{key!r}], which belongs to no parameter; "
-                               "the state of a compiled optimizer is tensors in entries of state[p]\n  hint: keep it "
-                               "in the state of each parameter, or as a buffer of the model")
+            raise CaptureError(f"{type(optimizer).__qualname__} stores state[{key!r}], which belongs to no parameter: a "
+                               "compiled optimizer may only store tensors in entries of state[p]\n  hint: store it in the "
+                               "state of each parameter, or as a buffer of the model")
 
 
 def _check_memory(optimizer: torch.optim.Optimizer, first: _StepOperators) -> None:

@@ -111,8 +111,8 @@ def _masked_step(self: GradScaler, optimizer: torch.optim.Optimizer, state: dict
                        "values that Python does not read", "keep the number as a tensor in the state of each parameter, or train "
                        "in bf16 without a GradScaler")
     if len(now) > len(own):
-        raise error_at(users_frames(), f"{kind} computes its first step otherwise than all later ones, as SGD "
-                       "with dampening does, and a GradScaler may skip the first step",
+        raise error_at(users_frames(), f"{kind} computes its first step differently from later steps, as SGD with dampening "
+                                       "does, but a GradScaler may skip the first step",
                        "take one step in eager PyTorch before the first compiled one")
     with torch.no_grad():
         for p, old in zip(parameters, old_parameters, strict=True):

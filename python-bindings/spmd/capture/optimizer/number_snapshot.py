@@ -26,8 +26,9 @@ def refuse_writes(optimizers: Iterable[torch.optim.Optimizer], writes: Iterable[
             for container in _containers(value)}
     for write in writes:
         if id(write.owner) in held:
-            raise error_at([write.frame], f"the step of {held[id(write.owner)]} changes '{write.path}', which a captured step would do "
-                           "once, when it is captured", "keep the number in the param group, in state[p], or in an attribute of its own")
+            raise error_at([write.frame], f"the step of {held[id(write.owner)]} changes '{write.path}': Python code runs "
+                                          "only once, during the capture",
+                           "keep the number in the param group, in state[p], or in an attribute of its own")
 
 
 def _containers(value: Any) -> Iterator[Any]:

@@ -28,10 +28,10 @@ def check_numbers(before: dict[Watched, Any], after: dict[Watched, Any], stack: 
     for watched, number in before.items():
         if watched in after and after[watched] != number:
             what = f"the Python number {watched}" if watched.aspect is Aspect.VALUE else watched
-            raise error_at(stack, f"the optimizer changes {what} from {number} to {after[watched]}, which a captured step "
-                           "would do once, when it is captured",
-                           "keep it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then "
-                           "state['step'] += 1 and arithmetic with it")
+            raise error_at(stack, f"the optimizer changes {what} from {number} to {after[watched]}: Python code runs only "
+                                  "once, during the capture",
+                           "store it as a tensor, as torch.optim does: state['step'] = torch.zeros(()), then state['step'] "
+                           "+= 1")
 
 
 def all_numbers(optimizers: Iterable[torch.optim.Optimizer], name_of: Callable[[Any], Any]) -> dict[Watched, Any]:

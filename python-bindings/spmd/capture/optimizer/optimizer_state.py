@@ -16,13 +16,13 @@ _FUSED_BY_DEFAULT = (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW)
 
 # Optimizers that have no program here, by class name, and why.
 UNSUPPORTED = {
-    "LBFGS": "it calls a closure as often as values make it",
+    "LBFGS": "the number of its closure calls depends on data",
     "SparseAdam": "its gradients are sparse tensors",
 }
 
 
 def check_supported(optimizer: torch.optim.Optimizer) -> None:
-    """Refuses what no sharded optimizer state can do."""
+    """Raises CaptureError for an optimizer whose update cannot be compiled."""
     kind = type(optimizer)
     for name in (base.__name__ for base in kind.__mro__):
         why = UNSUPPORTED.get(name) or UNSUPPORTED.get(name.upper())
@@ -32,8 +32,8 @@ def check_supported(optimizer: torch.optim.Optimizer) -> None:
                                f"  hint: {dense}train with SGD, Adam, AdamW or another optimizer of docs/optimizers.md")
     for group in optimizer.param_groups:
         if group.get("differentiable"):
-            raise CaptureError("an optimizer with differentiable=True is not supported: its step is part of no "
-                               "gradient in a training step\n  hint: leave differentiable out")
+            raise CaptureError("an optimizer with differentiable=True is not supported: a training step does not "
+                               "differentiate through optimizer.step()\n  hint: omit differentiable")
 
 
 def choose_implementation(optimizer: torch.optim.Optimizer, one_by_one: bool = False, fuses: bool = True) -> list[dict[str, Any]]:

@@ -113,8 +113,8 @@ class Optimizers:
         """While entered, step() of any other optimizer is an error."""
         def refuse(optimizer: torch.optim.Optimizer, *unused: Any) -> None:
             if not any(optimizer is known for known in (*self.parts, *self.holders)):
-                raise CaptureError(f"the step calls step() of a {type(optimizer).__qualname__} that is no argument of it, "
-                                   "and that its code does not read from self, a closure or a global\n  hint: pass the "
+                raise CaptureError(f"the step calls step() of a {type(optimizer).__qualname__} that the capture cannot find: "
+                                   "it is neither an argument nor read from self, a closure or a global\n  hint: pass the "
                                    "optimizer as an argument")
 
         handle = register_optimizer_step_pre_hook(refuse)

@@ -170,8 +170,8 @@ class _WithTensors(Handler):
             elif name == "other":
                 given["other"], overload = tensor, packet.Tensor
             else:
-                raise CaptureError(f"{func} takes an option of the optimizer as a number that no tensor can be\n"
-                                   "  hint: leave the option as it is")
+                raise CaptureError(f"{func} takes an option of the optimizer as a number: it cannot be an input of the "
+                                   "step\n  hint: leave the option as it is")
         required = [a.name for a in schema_of(overload).arguments if not a.kwarg_only]
         positional = [given.pop(name) for name in required if name in given]
         return overload(*positional, **given)

@@ -283,8 +283,8 @@ class _Loop:
         return where(self._stack)
 
     def _refused(self, what: str) -> CaptureError:
-        return error_at(self._stack, f"a loop over numbers that only values choose, {what}, where nothing but rows may be added up",
-                        "go over all of them, range(n), with a mask for what each has")
+        return error_at(self._stack, f"the loop runs over data-dependent indices, {what}; its body may only add rows",
+                        "loop over all of them, range(n), with a mask for the rows of each")
 
     def check_is_turn(self, number: int) -> None:
         if self._chosen.loop is not self or self._turn != number:

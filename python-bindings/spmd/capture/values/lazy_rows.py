@@ -113,9 +113,9 @@ class Groups(NamedTuple):
 
 def refused(func: Any, what: str = "") -> CaptureError:
     name = {torch.Tensor.__getitem__: "indexing", torch.Tensor.__setitem__: "writing"}.get(func) or getattr(func, "__name__", func)
-    return error_at(user_stack()[0], f"{name} of rows of which only values say how many there are{what}: its shape depends on values",
-                    "act on each row alone (products with a weight, arithmetic, activations), and add the rows up with "
-                    "index_add_, or put the parts together with torch.cat; or keep all rows and let a mask choose: torch.where(mask, x, 0)")
+    return error_at(user_stack()[0], f"{name} of rows whose number depends on data{what}: its shape depends on data",
+                    "compute on each row separately (products with a weight, arithmetic, activations), and add rows with "
+                    "index_add_ or join parts with torch.cat; or compute on all rows with a mask: torch.where(mask, x, 0)")
 
 
 _listeners: list[Callable[[CaptureError], None]] = []
@@ -456,8 +456,8 @@ def with_tensors(tree: Any) -> Any:
 def refuse_rows(leaves: Sequence[Any]) -> None:
     for leaf in leaves:
         if isinstance(leaf, Rows):
-            raise error_at(leaf.stack, "return of rows of which only values say how many there are: its shape depends on values",
-                           "return all rows, and beside them the mask that chooses some; or what is computed of them: a sum, a mean")
+            raise error_at(leaf.stack, "the step returns rows whose number depends on data: their shape depends on data",
+                           "return all rows and the mask that selects some, or a value computed from them: a sum, a mean")
 
 
 def _is_of_each_row(index: Any, rank: int) -> bool:
@@ -571,9 +571,9 @@ class Together:
     def _step(self, values: Sequence[Step]) -> torch.Tensor:
         first = values[0]
         if first.mode != current_mode():
-            raise refused(first.func, ", with gradients or autocast otherwise than where they are put together")
+            raise refused(first.func, ", with another gradient or autocast mode than at the place where they are joined")
         if any(value.versions != _versions(value.args, value.kwargs) for value in values):
-            raise refused(first.func, ", and of a tensor that was written meanwhile")
+            raise refused(first.func, ", with a tensor that was written since")
         for value in values:
             if isinstance(value.func, _Dropout):
                 value.func.draw()

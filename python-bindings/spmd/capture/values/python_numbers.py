@@ -50,8 +50,9 @@ def _operand(node: Node, value: Any, kind: type) -> Node:
         return value
     if kind is int and not isinstance(value, Node) and abs(value) > _MOST:
         stamp = (node.meta.get("custom") or {}).get("spmd")
-        raise error_at(stamp.stack if stamp else (), f"whole numbers of a step have 64 bits, and one is computed with {value}",
-                       f"compute with float({value}), or with what the step returns")
+        raise error_at(stamp.stack if stamp else (), f"the integer {value} does not fit 64 bits: integers of a compiled step "
+                                                     "have 64 bits",
+                       f"use float({value}), or compute after the call with the step's return value")
     with node.graph.inserting_before(node):
         if isinstance(value, Node):
             made = node.graph.call_function(_aten._to_copy.default, (value,), {"dtype": dtype})

@@ -49,8 +49,8 @@ def _outside(function: Callable, value_of: Callable[[torch.Tensor], torch.Tensor
     def real(tensor: FakeTensor) -> torch.Tensor:
         value = value_of(tensor)
         if value is None:
-            raise CaptureError("the step makes a DeviceMesh of a tensor whose values only a call knows\n  hint: make it before "
-                               "the first step")
+            raise CaptureError("the step makes a DeviceMesh from a tensor with data-dependent values\n  hint: make the mesh "
+                               "before the first step")
         return value
 
     return call

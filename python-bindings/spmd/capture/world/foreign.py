@@ -42,7 +42,8 @@ class ForeignTensors(Handler):
         for leaf in call.leaves:
             if isinstance(leaf, torch.Generator):
                 raise error_at(call.stack,
-                               f"{call.func} draws from an explicit torch.Generator, whose seed a graph cannot follow",
+                               f"{call.func} draws from an explicit torch.Generator, which is not supported: the graph has "
+                               "only one seed",
                                "draw from the default generator, or draw outside the step and pass the tensor in")
             if id(leaf) in self._excluded:
                 why, hint = self._excluded[id(leaf)]
@@ -85,9 +86,10 @@ class ForeignTensors(Handler):
         """A module whose tensors would be constants for ever, because nobody knows where it comes from."""
         for name, tensor in (*parameters_of(module).items(), *buffers_of(module).items()):
             if tensor is not None and not isinstance(tensor, FakeTensor) and id(tensor) not in self._reached:
-                raise error_at(user_stack()[0], f"the step calls a {type(module).__qualname__} whose {name!r} it "
-                               "reaches in a way that nobody can follow, so that a later change would go unseen",
-                               "hold it in a global, a closure, an attribute or a list, or make it part of the model")
+                raise error_at(user_stack()[0], f"the step calls a {type(module).__qualname__} whose tensor {name!r} the "
+                                                "capture cannot find: later changes would not be detected",
+                               "store the module in a global, a closure, an attribute or a list, or make it part of the "
+                               "model")
 
     def _is_constant(self, value: Any) -> bool:
         """A real tensor, or a view of one."""

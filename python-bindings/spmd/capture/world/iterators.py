@@ -88,8 +88,8 @@ class Taken:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise error_at(user_stack()[0], f"the step reads {name!r} of an iterator, of which a captured step has the values that "
-                       "next() gives", "pass what it reads as an argument")
+        raise error_at(user_stack()[0], f"the step reads {name!r} of an iterator: a compiled step receives only the results "
+                                        "of next()", "pass this value as an argument")
 
 
 class _Kind:

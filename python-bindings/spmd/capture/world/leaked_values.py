@@ -114,9 +114,10 @@ def check_reads_nothing_left(held: Held) -> None:
     of its own there, and what is left is one for all."""
     for place, tensor in held.tensors.values():
         if is_left(tensor):
-            raise CaptureError(f"the step reads what an earlier call has left in {place.path if place else 'an object'!r}, of "
-                               "which each rank has its own with view='local'\n  hint: keep it in a buffer of the model "
-                               "(register_buffer, and copy_ in the step), which each rank has; or use view='global'")
+            raise CaptureError("the step reads a value that an earlier call stored in "
+                               f"{place.path if place else 'an object'!r}: with view='local' it differs between ranks\n  "
+                               "hint: store it in a buffer of the model (register_buffer, and copy_ in the step), or use "
+                               "view='global'")
 
 
 def put_blanks(entries: dict[Any, Any], blank: Blank) -> None:

@@ -41,7 +41,7 @@ def _is_watched(value: Any) -> bool:
 _HINTS = {
     Aspect.VALUE: "count outside of the step, or keep it in a buffer of the model",
     Aspect.STATE: "take it, or draw, outside of the step, and pass tensors in",
-    Aspect.SIZE: "return it from the step, and keep what the call gives back",
+    Aspect.SIZE: "return it from the step, and store the return value of the call",
     Aspect.MESHES: "take them away outside of the step",
 }
 _GENERATORS = {"random": "Python's random numbers", "numpy": "numpy's random numbers"}
@@ -128,8 +128,8 @@ class SideEffects:
         if (node := min(traced.found, key=lambda found: found.order, default=None)) is not None:
             stack = next((s for v, s in self._items if v is node.value), ())
             raise error_at(stack or self._line_of(node.path),
-                           f"the step keeps a traced value in {node.path}, where a captured step would put nothing",
-                           "return it from the step, and keep what the call gives back")
+                           f"the step stores a tensor in {node.path}: a compiled step cannot update it",
+                           "return it from the step, and store the return value of the call")
         expected = {Watched(aspect, left.path) for left in self._left for aspect in Aspect}
         expected |= {Watched(Aspect.SIZE, left.owner.path) for left in self._left if isinstance(left.owner, Table)}
         trees = [left.path for left in self._left if not isinstance(left.value, TRACED)]
@@ -138,20 +138,19 @@ class SideEffects:
             if what not in expected and not any(is_below(what.path, tree) for tree in trees) \
                     and not may_stay(what, self._before, state):
                 raise error_at(self._line_of(what.path),
-                               f"the step changes {what}, which a captured step would do once, when it is captured",
+                               f"the step changes {what}: Python code runs only once, during the capture",
                                _HINTS[what.aspect])
         for name in differences(self._generators, generator_states()):
             if name in self.seeds:
                 continue
             if name == "torch":
                 raise error_at(self._line_of("manual_seed"),
-                               "the step seeds torch's random numbers, which a captured step would "
-                               "do once, when it is captured", "call torch.manual_seed before the capture")
+                               "the step seeds torch's random numbers: Python code runs only once, during the capture",
+                               "call torch.manual_seed before the capture")
             raise error_at(self._line_of(self._name_from(name, after)),
-                           f"the step draws {_GENERATORS[name]}, which a captured "
-                           "step would do once, when it is captured",
-                           "draw with torch in the step, or outside of it, and pass a tensor in; or seed them in the step "
-                           "before it draws, if each step is to have the same")
+                           f"the step draws {_GENERATORS[name]}: Python code runs only once, during the capture",
+                           "draw with torch in the step, or draw outside of it and pass a tensor; or seed them in the step "
+                           "before it draws, for equal numbers in each step")
 
     def _name_from(self, library: str, names: dict[str, Any]) -> str:
         """The name through which the code reaches a library."""
@@ -233,7 +232,7 @@ def _codes(function: Callable) -> list[types.CodeType]:
 def warn_of_output_and_clocks() -> Iterator[None]:
     """While entered, print(), logging and reading a clock in the user's code warn that a captured step does so once."""
     def warn(frame: Frame, what: str, hint: str) -> None:
-        warnings.warn(f"the step {what}; a captured step does so once, when it is captured\n{where([frame])}\n  hint: "
+        warnings.warn(f"the step {what}; a compiled step does so only once, during the capture\n{where([frame])}\n  hint: "
                       f"{hint}",
                       stacklevel=3)
 

@@ -86,8 +86,8 @@ class TensorHooks:
                 if (number in before) != (number in now):
                     hook = (now if number in now else before)[number]
                     verb = "registers" if number in now else "removes"
-                    raise error_at(_lines_of(hook), f"the step {verb} {_name_of(hook)}, a hook of {name!r}; a compiled "
-                                   "step would do so once, when it is captured", "register hooks before the first call, or "
+                    raise error_at(_lines_of(hook), f"the step {verb} {_name_of(hook)}, a hook of {name!r}: Python code runs "
+                                                    "only once, during the capture", "register hooks before the first call, or "
                                    "remove the handle in the step that registers it")
 
 

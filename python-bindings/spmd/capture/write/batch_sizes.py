@@ -31,8 +31,8 @@ def sizes_of(dynamic_batch: Any, option: str = "dynamic_batch") -> tuple[int, ..
     """
     given = tuple(dynamic_batch) if isinstance(dynamic_batch, Iterable) else (dynamic_batch,)
     if not given or any(isinstance(size, bool) or not isinstance(size, int) or size < 1 for size in given):
-        raise ValueError(f"{option} is {dynamic_batch!r}; expected the most rows that a batch has, or several such numbers, "
-                         "to the next of which batches are padded")
+        raise ValueError(f"expected {option} to be the largest number of rows, or several numbers of rows to which batches "
+                         f"are padded; got {dynamic_batch!r}")
     return tuple(sorted(set(given)))
 
 
@@ -49,8 +49,8 @@ def count_rows(call: StepCall, batch_dims: dict[str, int | None]) -> int:
             rows[name] = tensor.shape[dim]
     if len(set(rows.values())) != 1:
         said = ", ".join(f"{name!r} has {count}" for name, count in rows.items()) or "no input has any"
-        raise CaptureError(f"dynamic_batch is for batches of which all inputs have the same number of rows; {said}\n  hint: "
-                           "say with batch_dims which dim of an input counts samples, None for one that has none")
+        raise CaptureError(f"dynamic_batch requires the same number of rows in all inputs; {said}\n  hint: pass batch_dims: "
+                           "the dim of each input that counts samples, None for an input without one")
     return next(iter(rows.values()))
 
 
@@ -91,13 +91,13 @@ def for_sizes(largest: StepPackage, other: StepPackage, rows: int, other_rows: i
       CaptureError: the step is none that a program could serve several sizes of.
     """
     if largest.first_step is not None:
-        raise CaptureError("the first call of this optimizer is another program than the later ones, and has one batch size"
-                           "\n  hint: run one eager step before the first compiled one, or leave dynamic_batch out")
+        raise CaptureError("the first call of this optimizer is a separate program, which supports only one batch size\n  "
+                           "hint: run one eager step before the first compiled one, or omit dynamic_batch")
     if largest.read_left:
-        raise CaptureError("the step reads what an earlier call has left in an attribute, which may have that call's rows"
-                           "\n  hint: leave dynamic_batch out, or keep the value in a buffer of the model")
+        raise CaptureError("the step reads a value that an earlier call stored in an attribute: its number of rows may be "
+                           "that call's\n  hint: omit dynamic_batch, or store the value in a buffer of the model")
     if why := _of_this_batch(largest) or _of_this_batch(other):
-        raise CaptureError(f"the step {why}, which is looked at for batches of one size\n  hint: leave dynamic_batch out")
+        raise CaptureError(f"the step {why}: dynamic_batch does not support this\n  hint: omit dynamic_batch")
     name = "rows"
     while any(entry.get("name") == name for entry in largest.step["inputs"]):
         name += "_"
@@ -109,8 +109,8 @@ def for_sizes(largest: StepPackage, other: StepPackage, rows: int, other_rows: i
     for left in largest.left:
         outputs = [leaf for leaf in pytree.tree_leaves(left.value) if isinstance(leaf, Output)]
         if any(dims[output.index] is not None for output in outputs):
-            raise CaptureError(f"the step leaves rows of the batch in {left.path!r}, where the next call may find another "
-                               "number of them\n  hint: leave dynamic_batch out, or return them from the step")
+            raise CaptureError(f"the step stores rows of the batch in {left.path!r}: the next call may have another number "
+                               "of rows\n  hint: omit dynamic_batch, or return them from the step")
     return package
 
 
@@ -145,11 +145,11 @@ def _with_input(step: dict[str, Any], name: str, size: int) -> dict[str, Any]:
 
 
 class OtherStep(CaptureError):
-    """With a number of rows the step is another one than with the others."""
+    """The step does something different for one batch size."""
 
     def __init__(self, rows: int, why: str):
-        super().__init__(f"with {rows} row{'s' * (rows != 1)} the step is another one than with more or fewer: {why}\n"
-                         "  hint: leave dynamic_batch out, which compiles each size for itself; or drop batches of this size")
+        super().__init__(f"the step does something different for a batch of {rows} row{'s' * (rows != 1)}: {why}\n  "
+                         "hint: omit dynamic_batch to compile each size separately, or drop batches of this size")
 
 
 class SizedStep:
@@ -241,12 +241,12 @@ class SizedStep:
         numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in (a, b, c))
         if numbers and any(_near(c, wanted) for wanted in self._expected(a, b, rows)):
             return ""
-        return f"it is {c}, and {a} with {self.rows} rows, {b} with {self._other_rows}: neither so many for each row nor " \
-               "divided by the rows"
+        return f"it is {c}, and {a} with {self.rows} rows, {b} with {self._other_rows}: neither proportional nor inversely " \
+               "proportional to the batch size"
 
     def _expected(self, a: float, b: float, rows: int) -> Iterator[float]:
         """What a number is with `rows` rows that is `a` and `b` in the two captures, as spmd-dynamic-batch understands
-        it (BatchSizes.cpp): so many for each row, or divided by the rows, or by a count of elements less one."""
+        it (BatchSizes.cpp): proportional to the rows, divided by the rows, or by a count of elements less one."""
         if _near(a / self.rows, b / self._other_rows):
             yield a / self.rows * rows
         if _near(a * self.rows, b * self._other_rows):
@@ -273,8 +273,8 @@ def capture_sizes(capture: Callable[[StepCall], StepPackage], call: StepCall, si
     package = for_sizes(captured[size], captured[other_rows], size, other_rows)
     sized = SizedStep(captured[size], captured[other_rows], size, other_rows)
     if why := sized.why_not(captured[size], size):
-        raise CaptureError(f"the step is another one with {size} rows than with {other_rows}: {why}\n  hint: leave dynamic_batch "
-                           "out, which compiles each size for itself")
+        raise CaptureError(f"the step does something different for {size} rows than for {other_rows}: {why}\n  hint: omit "
+                           "dynamic_batch to compile each size separately")
     if why := sized.why_not(captured[rows], rows):
         raise OtherStep(rows, why)
     return package, sized

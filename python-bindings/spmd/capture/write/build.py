@@ -196,7 +196,7 @@ def _is_getitem(node: torch.fx.Node) -> bool:
 def _check_names(option: str, given: Any, known: Sequence[str]) -> None:
     for name in given:
         if name not in known:
-            raise CaptureError(f"{option} names {name!r}, which is none of {', '.join(known)}")
+            raise CaptureError(f"{option} names {name!r}; expected one of {', '.join(known)}")
 
 
 def _input(number: int, i: Input, batch_dims: dict[str, int | None]) -> dict:

@@ -155,7 +155,7 @@ def describe(value: Any, stamp: Provenance = Provenance("forward", None, ()), op
     if any(not isinstance(size, int) for size in value.shape):
         raise depends_on_values(stamp.stack, op, stamp.module)
     if value.dtype not in DTYPES:
-        raise error_at(stamp.stack, f"{op} gives a tensor of dtype {value.dtype}, which has no counterpart",
+        raise error_at(stamp.stack, f"{op} returns a tensor of dtype {value.dtype}, which is not supported",
                        f"use one of {', '.join(str(d) for d in DTYPES)}")
     return {"shape": list(value.shape), "dtype": DTYPES[value.dtype]}
 

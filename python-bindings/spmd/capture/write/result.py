@@ -59,19 +59,18 @@ def _wrap_leaf(leaf: Any) -> Any:
     if isinstance(leaf, torch.Size):
         return _Size(list(leaf))
     if isinstance(leaf, (collections.abc.Iterator, collections.abc.Coroutine, collections.abc.AsyncIterator)):
-        raise CaptureError(f"the step returns a {type(leaf).__name__}, which computes when the step is over\n  hint: return a "
-                           "list; of a step that yields, what it yields")
+        raise CaptureError(f"the step returns a {type(leaf).__name__}, which would compute after the step has ended\n  hint: "
+                           "return a list, for example of the yielded values")
     if dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
         return _Fields([wrap(getattr(leaf, name)) for name in _names(leaf)], leaf)
     if not isinstance(leaf, (*TRACED, torch.nn.Module)) and hasattr(leaf, "__dict__"):
         held = [name for name, value in vars(leaf).items() if isinstance(value, torch.Tensor)]
         if held:
-            raise CaptureError(f"the step returns a {type(leaf).__qualname__}, and what it computed is in its "
-                               f"attribute {held[0]!r}, which nobody can know\n  hint: return a tuple, a dict or a "
-                               "dataclass")
+            raise CaptureError(f"the step returns a {type(leaf).__qualname__} with a tensor in its attribute {held[0]!r}: "
+                               "the capture cannot find it\n  hint: return a tuple, a dict or a dataclass")
     if not isinstance(leaf, TRACED) and (path := _first_traced_in(leaf)) is not None:
-        raise CaptureError(f"the step returns a {type(leaf).__qualname__}, and what it computed is in its {path}, which nobody can "
-                           "know\n  hint: return a tuple, a dict or a dataclass")
+        raise CaptureError(f"the step returns a {type(leaf).__qualname__} with a tensor in its {path}: the capture cannot "
+                           "find it\n  hint: return a tuple, a dict or a dataclass")
     return leaf
 
 

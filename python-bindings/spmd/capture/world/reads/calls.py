@@ -227,8 +227,9 @@ def _type_of(records: Records, args: list[Any]) -> None:
     if len(args) == 1 and isinstance(args[0], torch.SymFloat) and getattr(args[0], "is_known", False):
         code, offset = records.line()
         raise error_at([Frame(code.co_filename, line_of(code, offset), code.co_name)],
-                                "the step takes type() of a Python number that the optimizer changes, which is another type here",
-                                "ask isinstance(value, int) or isinstance(value, float)")
+                                "the step calls type() on a Python number that the optimizer changes: during the capture "
+                                "its type differs",
+                                "use isinstance(value, int) or isinstance(value, float)")
     _class_of(records, args)
 
 

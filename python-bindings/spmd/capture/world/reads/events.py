@@ -60,8 +60,8 @@ def monitoring(watcher: Watcher) -> Iterator[None]:
     monitor, others = sys.monitoring, {one.ident for one in threading.enumerate()} - {threading.get_ident()}
     tool = next((number for number in (4, 3) if monitor.get_tool(number) is None), None)
     if tool is None:
-        raise CaptureError("no identifier of sys.monitoring is free, and the capture observes what a step reads with one\n  hint: end the "
-                           f"tools {monitor.get_tool(3)!r} or {monitor.get_tool(4)!r}")
+        raise CaptureError("the capture needs a free identifier of sys.monitoring to observe the step, but none is free\n  "
+                           f"hint: end the tools {monitor.get_tool(3)!r} or {monitor.get_tool(4)!r}")
     tables: dict[int, tuple[types.CodeType, _Table]] = {}
 
     def begin(code: types.CodeType, offset: int) -> Any:

@@ -47,8 +47,8 @@ class Observer:
         """While entered, the code of this thread is observed."""
         if not is_supported():
             version = ".".join(map(str, sys.version_info[:3]))
-            raise CaptureError(f"Python {version} is not supported: the capture cannot observe what a step reads\n  hint: use CPython 3.11, "
-                               "3.12 or 3.13")
+            raise CaptureError(f"Python {version} is not supported: the capture cannot observe the reads of a step\n  hint: "
+                               "use CPython 3.11, 3.12 or 3.13")
         try:
             with events(self):
                 yield
