@@ -1,6 +1,9 @@
-# Headers of MLIR and LLVM that most of the compiler's files include, read once: parsing them, and instantiating their
-# templates, was more than half of the CPU time of a build at -O0 (17 minutes; 7.5 with these). Nothing of our own is among them, so an edit never makes them stale.
-# -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without; files include what they use in any case.
+# Headers that most of the compiler's files include, read once: parsing them, and instantiating their templates, was more than
+# half of the CPU time of a build. Two sets: the dialects are compiled with those of MLIR and LLVM alone, and everything above
+# the dialects with the dialects' headers as well. -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON builds without; files include what
+# they use in any case.
+include(SpmdPrecompiledRuntime)
+
 set(SPMD_PRECOMPILED_HEADERS
   <llvm/ADT/MapVector.h>
   <llvm/ADT/STLExtras.h>
@@ -24,20 +27,20 @@ set(SPMD_PRECOMPILED_HEADERS
   <mlir/IR/PatternMatch.h>
   <mlir/Pass/Pass.h>)
 
-# Compiled for `target` alone, with its own flags.
-function(spmd_precompile_headers target)
-  # Without the time the same headers give the same bytes, which ccache needs.
-  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-  target_precompile_headers(${target} PRIVATE ${SPMD_PRECOMPILED_HEADERS})
+set(SPMD_PRECOMPILED_DIALECTS
+  <dialects/Aten/Aten.h>
+  <dialects/Kernel/Kernel.h>
+  <dialects/Plan/Plan.h>
+  <dialects/Spmd/Spmd.h>)
+
+# spmd_add_precompiled(NAME headers...): compiled once, with the flags of a compiler library, for the targets that use NAME.
+function(spmd_add_precompiled name)
+  add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
+  llvm_update_compile_flags(${name})
+  spmd_precompile_headers(${name} ${ARGN})
 endfunction()
 
-# Compiled once for all targets with the flags of a compiler library.
 file(TOUCH ${PROJECT_BINARY_DIR}/precompiled.cpp)
-add_library(SpmdPrecompiled OBJECT ${PROJECT_BINARY_DIR}/precompiled.cpp)
-llvm_update_compile_flags(SpmdPrecompiled)
-spmd_precompile_headers(SpmdPrecompiled)
-
-function(spmd_use_precompiled_headers target)
-  target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
-  target_precompile_headers(${target} REUSE_FROM SpmdPrecompiled)
-endfunction()
+spmd_add_precompiled(SpmdPrecompiled ${SPMD_PRECOMPILED_HEADERS})
+spmd_add_precompiled(SpmdPrecompiledDialects ${SPMD_PRECOMPILED_HEADERS} ${SPMD_PRECOMPILED_DIALECTS})
+add_dependencies(SpmdPrecompiledDialects SpmdAtenIncGen SpmdKernelIncGen SpmdPlanIncGen SpmdSpmdIncGen)

@@ -16,6 +16,8 @@ config.excludes = ["Inputs", "unit", "lit.cfg.py", "lit.site.cfg.py", "spmd_lit.
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.spmd_build_dir, "test")
 config.test_format = SpmdFormat()
+# A first run takes the order of tests from .lit_test_times.txt beside this file (seconds of the slow ones, longest first), so that
+# no long test is left for one core at the end. Later runs take it from the build folder.
 
 tools_dir = os.path.join(config.spmd_build_dir, "bin")
 llvm_config.with_environment("PATH", [tools_dir, config.llvm_tools_dir], append_path=True)
@@ -23,6 +25,8 @@ llvm_config.with_environment("PYTHONPATH", os.path.join(config.spmd_source_dir, 
 config.environment["SPMD_BIN"] = tools_dir
 # Kernels for the processor that runs them: half of the suite's machine code, and nobody would run the other half.
 config.environment["SPMD_CPU"] = "native"
+# Threads of OpenMP that wait for each other must not spin: lit runs a test on each core, which needs the core meanwhile.
+config.environment["OMP_WAIT_POLICY"] = "passive"
 config.environment["SPMD_SOURCE"] = config.spmd_source_dir
 llvm_config.with_system_environment("SPMD_TEST_ALL")
 

@@ -7,9 +7,9 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
+from python_processes import PYTHON, torchrun
 
 SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
 BIN = pathlib.Path(os.environ["SPMD_BIN"])
@@ -41,7 +41,7 @@ def call(*command, settings: tuple[str, ...] = (), fails: bool = False) -> tuple
     return done.stdout, done.stderr
 
 
-def train(artifact: pathlib.Path, how: str, *settings: str, launcher: tuple = (sys.executable,)) -> str:
+def train(artifact: pathlib.Path, how: str, *settings: str, launcher: tuple = (PYTHON,)) -> str:
     return call(*launcher, INPUTS / "device_batches.py", artifact, how, settings=settings)[0]
 
 
@@ -81,7 +81,7 @@ def test_every_wait_is_needed(compiled, tmp_path, looks) -> None:
     ordering = [call for part in calls_of(artifact, tmp_path) for call in part
                 if call[1] in ("cuEventRecord", "cuStreamWaitEvent", "cuStreamSynchronize")]
     silent = [name for number, name in ordering if "race" not in
-              call(sys.executable, INPUTS / "device_waits.py", artifact, settings=(f"skip={name}:{number}",), fails=True)[1]]
+              call(PYTHON, INPUTS / "device_waits.py", artifact, settings=(f"skip={name}:{number}",), fails=True)[1]]
     print(f"counts: {len(ordering)} records and waits of a step with its batch on the GPU, {len(ordering) - len(silent)} reported")
     assert len(ordering) == 9 + 2 * looks and silent == ["cuStreamWaitEvent"] * looks + ["cuEventRecord"], silent
 
@@ -90,7 +90,7 @@ def calls_of(artifact: pathlib.Path, folder: pathlib.Path) -> list[list[tuple[in
     """Calls of the driver, each with its number among those of the name: of a step with a batch on the device, and of a copy
     of what it gives."""
     log, counts, parts = folder / "log", collections.Counter(), [[]]
-    call(sys.executable, INPUTS / "device_waits.py", artifact, settings=(f"--log={log}",))
+    call(PYTHON, INPUTS / "device_waits.py", artifact, settings=(f"--log={log}",))
     for name in log.read_text().split():
         counts[name] += 1
         parts[-1].append((counts[name], name))
@@ -101,13 +101,12 @@ def calls_of(artifact: pathlib.Path, folder: pathlib.Path) -> list[list[tuple[in
 
 def test_processes_with_rows_of_their_own(compiled) -> None:
     """Each on its own GPU, whose number is that of the process."""
-    torchrun = (pathlib.Path(sys.executable).parent / "torchrun", "--standalone", "--nproc-per-node=2")
-    losses = {how: re.findall("loss .*", train(compiled(TINY, 2), how, launcher=torchrun)) for how in ("host", "stream", "ours")}
+    losses = {how: re.findall("loss .*", train(compiled(TINY, 2), how, launcher=torchrun("--nproc-per-node=2"))) for how in ("host", "stream", "ours")}
     assert len(losses["host"]) == 12 and losses["stream"] == losses["ours"] == losses["host"]
 
 
 def test_errors_are_one_sentence_and_change_nothing(compiled) -> None:
-    lines = call(sys.executable, INPUTS / "device_errors.py", compiled(TINY))[0].splitlines()
+    lines = call(PYTHON, INPUTS / "device_errors.py", compiled(TINY))[0].splitlines()
     assert lines == [
         "device: input 'x' is on GPU 1, and rank 0 computes on GPU 0; give it on GPU 0 or the host",
         "kind: input 'x': expected i64[8, 16], found i32[8, 16]",

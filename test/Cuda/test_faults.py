@@ -12,6 +12,7 @@ import sys
 import time
 
 import pytest
+from python_processes import PYTHON, torchrun
 
 SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
 BIN = pathlib.Path(os.environ["SPMD_BIN"])
@@ -167,7 +168,7 @@ def test_faults_of_a_rank(artifact, fault, sentence, tmp_path) -> None:
 
 def places_of(folder: pathlib.Path, artifact: pathlib.Path, *options: str) -> list[str]:
     """What the flight records of a run say, held against its plan."""
-    code, text = run(sys.executable, SOURCE / "test/tools/spmd-run/Inputs/check_flight.py", folder, artifact, *options)
+    code, text = run(PYTHON, SOURCE / "test/tools/spmd-run/Inputs/check_flight.py", folder, artifact, *options)
     assert code == 0, text
     return text.splitlines()
 
@@ -234,8 +235,7 @@ def test_processes_that_see_one_gpu_each(artifact, tmp_path, settings, environme
 
 
 def launch(ranks: int) -> list[str]:
-    torchrun = pathlib.Path(sys.executable).parent / "torchrun"
-    return [str(torchrun), "--standalone", f"--nproc-per-node={ranks}", "--no-python"]
+    return torchrun(f"--nproc-per-node={ranks}", "--no-python")
 
 
 @pytest.mark.parametrize("fault, sentence", [
@@ -274,9 +274,9 @@ issued = time.monotonic() - begin
 loss, = trainer.results()
 print(float(loss).hex(), issued < 1, time.monotonic() - begin > 2)
 """
-    code, text = run(STANDINS, "slow=15000", sys.executable, "-c", program, "issue")
+    code, text = run(STANDINS, "slow=15000", PYTHON, "-c", program, "issue")
     assert code == 0 and text.split()[1:] == ["True", "True"], text
-    assert run(STANDINS, sys.executable, "-c", program, "run")[1].split()[0] == text.split()[0]
+    assert run(STANDINS, PYTHON, "-c", program, "run")[1].split()[0] == text.split()[0]
 
 
 def test_who_prints_the_error_of_another_process(artifact, tmp_path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from python_processes import PYTHON
 
 SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
 BIN = pathlib.Path(os.environ["SPMD_BIN"])
@@ -23,7 +24,7 @@ def call(*command, **environment) -> tuple[int, str]:
 @pytest.fixture(scope="module")
 def pack(tmp_path_factory) -> pathlib.Path:
     folder = tmp_path_factory.mktemp("gpu") / "pack"
-    code, text = call(sys.executable, SOURCE / "benchmark" / "gpu" / "pack", folder, "--models", "contrastive", "weighted",
+    code, text = call(PYTHON, SOURCE / "benchmark" / "gpu" / "pack", folder, "--models", "contrastive", "weighted",
                       "--cases", "small", "--only", "gpt2-tiny-f32", "--ranks", "1", "--chips", "sm_90", "--stand-ins",
                       "--jobs", "2")
     assert code == 0, text

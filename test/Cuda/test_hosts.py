@@ -7,10 +7,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
+from python_processes import PYTHON
 
 SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
 BIN = pathlib.Path(os.environ["SPMD_BIN"])
@@ -71,7 +71,7 @@ def torchrun(folder: pathlib.Path, of_host: int, *command, settings=()) -> list[
     port = free_port()
 
     def words(host: int) -> list:
-        return [STANDINS, *settings, sys.executable, "-m", "torch.distributed.run", "--nnodes=2", f"--nproc-per-node={of_host}",
+        return [STANDINS, *settings, PYTHON, "-m", "torch.distributed.run", "--nnodes=2", f"--nproc-per-node={of_host}",
                 f"--node-rank={host}", "--master-addr=127.0.0.1", f"--master-port={port}", *command]
     codes, texts = Hosts(folder, words, [{}, {}]).wait(280)
     assert codes == [0, 0], "\n".join(texts)
@@ -126,7 +126,7 @@ def test_a_script_trains(tmp_path) -> None:
     def results(text: str) -> list[str]:
         return [line for line in text.splitlines() if line.startswith(("loss", "sum"))]
     options = (SCRIPT, "cuda:sm_90", 2, "--emulation", "--epilogues=none")
-    expected = results(call(STANDINS, sys.executable, *options))
+    expected = results(call(STANDINS, PYTHON, *options))
     first, second = torchrun(tmp_path, 1, *options)
     assert results(first) == expected and len(expected) == 5, first + second
 

@@ -3,9 +3,9 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
+from python_processes import PYTHON, torchrun
 
 SOURCE = pathlib.Path(os.environ["SPMD_SOURCE"])
 BIN = pathlib.Path(os.environ["SPMD_BIN"])
@@ -23,13 +23,13 @@ def lines(*command) -> list[str]:
 
 @pytest.fixture(scope="module")
 def emulated() -> list[str]:
-    return lines(sys.executable, SCRIPT, "emulate:sm_90", 2, "--epilogues=none")
+    return lines(PYTHON, SCRIPT, "emulate:sm_90", 2, "--epilogues=none")
 
 
 def test_one_process(emulated, tmp_path) -> None:
     """And whatever a step gives comes to the host by one copy for each rank, without a wait for more than the step."""
     log = tmp_path / "calls"
-    found = lines(SOURCE / "scripts" / "with-standins", f"--log={log}", sys.executable, SCRIPT, "cuda:sm_90", 2, "--emulation",
+    found = lines(SOURCE / "scripts" / "with-standins", f"--log={log}", PYTHON, SCRIPT, "cuda:sm_90", 2, "--emulation",
                   "--epilogues=none")
     assert found == emulated and len(found) == 5
     calls = log.read_text().split()
@@ -39,8 +39,7 @@ def test_one_process(emulated, tmp_path) -> None:
 
 
 def test_processes_with_their_rows(emulated) -> None:
-    torchrun = pathlib.Path(sys.executable).parent / "torchrun"
-    assert lines(SOURCE / "scripts" / "with-standins", torchrun, "--standalone", "--nproc-per-node=2", SCRIPT, "cuda:sm_90", 2,
+    assert lines(SOURCE / "scripts" / "with-standins", *torchrun("--nproc-per-node=2"), SCRIPT, "cuda:sm_90", 2,
                  "--emulation", "--epilogues=none") == emulated
 
 
@@ -57,9 +56,9 @@ def test_row_numbers_that_the_step_computes(view: str) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.splitlines()
 
-    *losses, error = run(sys.executable, script, "emulate:sm_90")
-    last = run(sys.executable, script, "emulate:sm_90", "good")[-1]
-    *found, late, kept, after = run(SOURCE / "scripts" / "with-standins", sys.executable, script, "cuda:sm_90", "--emulation")
+    *losses, error = run(PYTHON, script, "emulate:sm_90")
+    last = run(PYTHON, script, "emulate:sm_90", "good")[-1]
+    *found, late, kept, after = run(SOURCE / "scripts" / "with-standins", PYTHON, script, "cuda:sm_90", "--emulation")
     assert len(losses) == 4 and found == losses
     where = "'embedding': row number 7 at position 1 of rank 1 is not in [0, 7)"
     assert "error 3" in error and where in error and "row_numbers.py:21" in error
@@ -72,10 +71,10 @@ def test_row_numbers_that_the_step_computes(view: str) -> None:
 def test_losses_are_waited_for_when_they_are_read(tmp_path, ranks, processes) -> None:
     """A call returns when its step is issued: whatever is used of what it gave, and whenever, has the value that it has on the
     CPU, also where one of several processes looks alone; not with check_finite, which looks at it."""
-    script, torchrun = SCRIPT.parent / "late_losses.py", pathlib.Path(sys.executable).parent / "torchrun"
+    script = SCRIPT.parent / "late_losses.py"
 
     def run(prefix, target, how, *options) -> tuple[list[str], str]:
-        python = (torchrun, "--standalone", "--nproc-per-node=2") if prefix and processes == 2 else (sys.executable,)
+        python = torchrun("--nproc-per-node=2") if prefix and processes == 2 else (PYTHON,)
         done = subprocess.run([*map(str, (*prefix, *python, script)), target, how, str(ranks), *options, "--epilogues=none"],
                               capture_output=True, text=True, timeout=300, env={**os.environ, "SPMD_BUILD": str(BIN.parent)})
         assert done.returncode == 0, done.stdout + done.stderr

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 import torch
+from python_processes import PYTHON, torchrun
 
 import spmd
 
@@ -102,10 +103,9 @@ def test_has_the_bits_of_the_emulation(expected, folder, ranks) -> None:
     check(expected, folder, NANO, ranks, settings=("leaks=1",))
 
 
-@pytest.mark.parametrize("launcher", [(), ("torchrun", "--standalone", "--nproc-per-node=2", "--no-python")], ids=["threads", "torchrun"])
+@pytest.mark.parametrize("launcher", [(), tuple(torchrun("--nproc-per-node=2", "--no-python"))], ids=["threads", "torchrun"])
 @pytest.mark.sample(2)
 def test_llama_has_the_bits_of_the_emulation(expected, folder, llama, launcher) -> None:
-    launcher = (str(pathlib.Path(sys.executable).parent / launcher[0]), *launcher[1:]) if launcher else ()
     check(expected, folder, llama, 2, settings=("leaks=1", "schedule=random:5"), launcher=launcher)
 
 
@@ -186,14 +186,12 @@ def test_any_order_gives_the_same(expected, folder, schedule) -> None:
 @pytest.mark.parametrize("launcher", ["torchrun", "mpirun.openmpi", "mpirun.mpich"])
 @pytest.mark.sample(3)
 def test_processes(expected, folder, launcher, ranks) -> None:
-    found = pathlib.Path(sys.executable).parent / launcher
-    program = str(found) if found.exists() else shutil.which(launcher)
-    if not program:
+    if launcher != "torchrun" and not shutil.which(launcher):
         pytest.skip(f"no {launcher}")
-    words = {"torchrun": ("--standalone", f"--nproc-per-node={ranks}", "--no-python"),
-             "mpirun.openmpi": ("--allow-run-as-root", "--oversubscribe", "-n", str(ranks)),
-             "mpirun.mpich": ("-n", str(ranks))}[launcher]
-    check(expected, folder, TINY, ranks, launcher=(program, *words), settings=("leaks=1",),
+    words = {"torchrun": torchrun(f"--nproc-per-node={ranks}", "--no-python"),
+             "mpirun.openmpi": (launcher, "--allow-run-as-root", "--oversubscribe", "-n", str(ranks)),
+             "mpirun.mpich": (launcher, "-n", str(ranks))}[launcher]
+    check(expected, folder, TINY, ranks, launcher=words, settings=("leaks=1",),
           compiled=("--epilogues=bias,residual", "--policy=class:Block"))
 
 
@@ -241,10 +239,9 @@ with spmd.load(sys.argv[1]) as trainer:
     cuda, emulated = compile_pair(folder, TINY, 2, "--policy=class:Block")
     said = "8: output 0 of the step 8 before the latest: that of the last 8 steps can be read\n"
     for settings in ((), ("schedule=lifo",)):
-        assert call(STANDINS, *settings, sys.executable, script, cuda) == said
-    torchrun = pathlib.Path(sys.executable).parent / "torchrun"
-    assert call(STANDINS, torchrun, "--standalone", "--nproc-per-node=2", script, cuda) == 2 * said
-    assert call(sys.executable, script, emulated) == \
+        assert call(STANDINS, *settings, PYTHON, script, cuda) == said
+    assert call(STANDINS, *torchrun("--nproc-per-node=2"), script, cuda) == 2 * said
+    assert call(PYTHON, script, emulated) == \
         "1: output 0 of the step 1 before the latest: it is read before the next step is issued\n"
 
 
@@ -290,7 +287,7 @@ for _ in range(500):
     trainer.run(arrays)
 print(sorted(times[10:])[len(times) // 10], file=open({str(seconds)!r}, "w"))
 """
-    call(STANDINS, "execute=0", "check=0", sys.executable, "-c", program)
+    call(STANDINS, "execute=0", "check=0", PYTHON, "-c", program)
     microseconds = float(seconds.read_text()) * 1e6
     print(f"counts: {microseconds:.0f} µs of the host for a step of gpt2-nano, execution switched off")
     assert microseconds <= 50

@@ -1152,4 +1152,9 @@ MISTAKES = [
             "⟦os.path.relpath(path, folder) in _installed_files(folder)⟧", "bool(_installed_files(folder))",
             "The user's own modules beside a library are taken for libraries.",
             ("Python/test_kind_forms",)),
+    # Tests
+    Mistake("test-forgotten-script", "test/fork_server.py",
+            "if ⟦all(key.fileobj is connection for key, _ in selector.select())⟧:", "not selector.select()",
+            "A script goes on when the program that started it is killed.",
+            ("Python/units/test_fork_server",)),
 ]

@@ -14,7 +14,7 @@ def run_processes(train: Callable[[int, int], Any]) -> None:
     """The program of a script that is called with a number of processes and a new file: in each of as many processes
     train(RANK, PROCESSES), of which the first one prints as JSON what it has got."""
     number, store = sys.argv[1:]
-    torch.multiprocessing.spawn(_run, (int(number), store, train), nprocs=int(number))
+    torch.multiprocessing.start_processes(_run, (int(number), store, train), nprocs=int(number), start_method="fork")
 
 
 def _run(rank: int, processes: int, store: str, train: Callable[[int, int], Any]) -> None:

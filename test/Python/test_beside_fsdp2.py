@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 
 import pytest
 import torch
 from fsdp2_training import CALLS, CASES, Case, Seen, call_step, flags, make, stored, types
+from python_processes import PYTHON
 from small_net import batches
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
@@ -25,7 +25,7 @@ def theirs(tmp_path_factory) -> dict[str, Seen]:
     """Of all cases: processes are started once for those of as many."""
     seen = {}
     for processes in sorted({case.processes for case in CASES.values()}):
-        command = [sys.executable, "-W", "ignore", Path(__file__).with_name("fsdp2_training.py"), str(processes),
+        command = [PYTHON, "-W", "ignore", Path(__file__).with_name("fsdp2_training.py"), str(processes),
                    tmp_path_factory.mktemp("gloo") / "store"]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"})
         assert done.returncode == 0, done.stderr

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from python_processes import PYTHON
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.optim.lr_scheduler import LinearLR
@@ -411,7 +412,7 @@ training = Training(2)
 training.run(0, 1)
 training.save({str(tmp_path / "c")!r}, mode="beside")
 """)
-    subprocess.run([sys.executable, script], check=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
+    subprocess.run([PYTHON, script], check=True, env=os.environ | {"PYTHONWARNINGS": "ignore"})
     assert spmd.checkpoint.Checkpoint(tmp_path / "c").step == 1
 
 

@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ import torch
 import torch.distributed as dist
 import torch.distributed._functional_collectives as funcol
 import torch.nn.functional as F
+from python_processes import torchrun
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import spmd
@@ -45,8 +45,7 @@ def run(tool: str, *arguments: object) -> subprocess.CompletedProcess:
 
 def eager(ranks: int) -> dict:
     """What gloo processes say."""
-    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={ranks}", "--standalone",
-                           str(HERE / "collective_losses.py"), str(ranks)], capture_output=True, text=True,
+    done = subprocess.run([*torchrun(f"--nproc-per-node={ranks}"), str(HERE / "collective_losses.py"), str(ranks)], capture_output=True, text=True,
                           env={**os.environ, "OMP_NUM_THREADS": "1"}, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

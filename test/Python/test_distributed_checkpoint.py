@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import torch
 import torch.distributed.checkpoint as dcp
 from fsdp2_checkpoint import AT, STEPS, batch, make_model, make_optimizer, train_step
+from python_processes import torchrun
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 
 import spmd
@@ -19,8 +19,7 @@ SCRIPT = Path(__file__).parent / "fsdp2_checkpoint.py"
 
 
 def fsdp2(what: str, folder: Path) -> list[float]:
-    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", SCRIPT, what,
-                           folder], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([*torchrun("--nproc-per-node=2"), SCRIPT, what, folder], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return json.loads((folder / f"{what}.json").read_text())
 

@@ -523,6 +523,7 @@ def test_lists_that_grow_and_criteria_that_change() -> None:
         assert compiled.compiles == compiles, number
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("uses", ["first", "second"])
 @pytest.mark.parametrize("changes", ["first", "second"])
 @pytest.mark.parametrize("what", ["tensor", "module", "part of a module", "entry"])

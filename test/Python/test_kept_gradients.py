@@ -5,7 +5,6 @@ import json
 import os
 import re
 import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from fsdp1_training import CALLS, CASES, OPTIMIZERS, ByHand, Case, Seen, call_step, policy, types_of_numbers
 from fsdp2_training import stored, types
+from python_processes import PYTHON
 from small_net import batches, setup, train_step
 from step_check import StepCheck, run, tool
 from torch import nn
@@ -33,7 +33,7 @@ NAMES = {"f32": "float32", "bf16": "bfloat16"}
 def theirs(tmp_path_factory) -> dict[int, dict[str, Seen]]:
     seen = {}
     for processes in (2, 4):
-        command = [sys.executable, "-W", "ignore", Path(__file__).with_name("fsdp1_training.py"), str(processes),
+        command = [PYTHON, "-W", "ignore", Path(__file__).with_name("fsdp1_training.py"), str(processes),
                    tmp_path_factory.mktemp("gloo") / "store"]
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"GLOO_SOCKET_IFNAME": "lo"})
         assert done.returncode == 0, done.stderr

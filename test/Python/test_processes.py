@@ -9,9 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from python_processes import PYTHON
 
 SCRIPT = Path(__file__).parent / "process_cases.py"
 TRAINS = ["trains", "global_batch", "evaluates", "local_view", "loaded", "checkpoints", "looks", "initializes"]
+# Real processes of Python, which differ in the hashes of strings.
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 OPEN_MPI = ["mpirun.openmpi", "--oversubscribe", "-n", "2", sys.executable]
 MPICH = ["mpiexec.hydra", "-n", "2", sys.executable]
@@ -39,7 +41,7 @@ def run_processes(folder, world, cases, codes=None, ranks=None):
     """Processes with variables set by hand; what each of them gives."""
     folder.mkdir()
     common = {"WORLD_SIZE": str(world), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    started = [subprocess.Popen([sys.executable, SCRIPT, folder, *cases], stderr=subprocess.PIPE, text=True,
+    started = [subprocess.Popen([PYTHON, SCRIPT, folder, *cases], stderr=subprocess.PIPE, text=True,
                                 env=environment(folder.parent, ranks or world, RANK=str(rank), **common))
                for rank in range(world)]
     said = [process.communicate(timeout=600)[1] for process in started]
@@ -49,7 +51,7 @@ def run_processes(folder, world, cases, codes=None, ranks=None):
 
 def run_alone(folder, ranks, cases):
     folder.mkdir()
-    subprocess.run([sys.executable, SCRIPT, folder, *cases], env=environment(folder.parent, ranks), check=True, timeout=600)
+    subprocess.run([PYTHON, SCRIPT, folder, *cases], env=environment(folder.parent, ranks), check=True, timeout=600)
     return results(folder, 1)[0]
 
 
@@ -128,7 +130,7 @@ def main(rank):
 if __name__ == "__main__":
     mp.spawn(main, nprocs=2)
 """)
-    subprocess.run([sys.executable, script], env=environment(folder, 2, GLOO_SOCKET_IFNAME="lo"), check=True, timeout=600)
+    subprocess.run([PYTHON, script], env=environment(folder, 2, GLOO_SOCKET_IFNAME="lo"), check=True, timeout=600)
     assert results(own, 2) == [{name: expected[2][name] for name in ("global_batch", "trains")}] * 2
 
 

@@ -3,11 +3,11 @@ bytes are the bytes that the process takes."""
 import os
 import re
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from python_processes import PYTHON
 
 EXAMPLES = Path(os.environ["SPMD_SOURCE"]) / "examples"
 
@@ -15,7 +15,7 @@ EXAMPLES = Path(os.environ["SPMD_SOURCE"]) / "examples"
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     path = tmp_path_factory.mktemp("gpt2") / "gpt2-124m.step"
-    subprocess.run([sys.executable, str(EXAMPLES / "gpt2.py"), "--config", "124m", "--batch", "4", "--length", "64",
+    subprocess.run([PYTHON, str(EXAMPLES / "gpt2.py"), "--config", "124m", "--batch", "4", "--length", "64",
                     "--steps", "3", "--reference-state", "none", "--save", str(path)], check=True)
     return path
 

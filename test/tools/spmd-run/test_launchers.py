@@ -4,10 +4,10 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from python_processes import torchrun
 
 EXAMPLE = Path(os.environ["SPMD_SOURCE"]) / "examples" / "gpt2-nano.step"
 BIN = Path(os.environ["SPMD_BIN"])
@@ -56,8 +56,7 @@ def whole_file(folder, *launcher):
 
 @pytest.mark.parametrize("processes", [2, 4])
 def test_torchrun(threads, processes):
-    run(threads, sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}",
-        "--no-python")
+    run(threads, *torchrun(f"--nproc-per-node={processes}", "--no-python"))
 
 
 @pytest.mark.parametrize("processes", [2, 4])

@@ -89,7 +89,7 @@ static OpResult findSum(ClusterOp cluster, Value value, AffineMap map, int64_t e
       sum = rounded.getIn();
     auto reduce = sum.getDefiningOp<ReduceOp>();
     int64_t sums = getNumElements(cluster.getResult(index).getType());
-    if (!reduce || reduce.getKind() != ReduceKind::Add || !llvm::is_contained(terms, reduce.getValue()) ||
+    if (!reduce || reduce.getKind() != kernel::ReduceKind::Add || !llvm::is_contained(terms, reduce.getValue()) ||
         (rounded && (rounded.getType() != narrow || sums != columns)))
       continue;
     if (keepsColumns(cluster, map, elements, cluster.getResultMap(index), sums, reduce.getOver(), columns))
