@@ -524,7 +524,7 @@ MISTAKES = [
             "Values that products of backward read are not taken for saved.",
             ("spmd-compile/recompute", "Recompute/gradients-move")),
     Mistake("recompute-gradients", "lib/Transforms/Recompute/RecomputeValues.cpp",
-            "if (⟦behind && !isUsed⟧)", "false",
+            "= ⟦behind⟧ ? findMoved(gradient, behind) : std::nullopt;", "false",
             "A gradient stays before the kernel that could give its copy.",
             ("Recompute/gradients-move",)),
     Mistake("compiler-report-of-a-plan", "lib/Compiler/CompilerOptions.cpp",
