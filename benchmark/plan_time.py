@@ -20,16 +20,17 @@ from typing import Any
 BUILT = Path(__file__).parent.parent / "build" / "bin"
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
+    """The tool of the path, or that of the build folder."""
     return shutil.which(name) or str(BUILT / name)
 
 
-def model(program: Path, *options: str) -> dict[str, Any]:
+def model(plan: Path, *options: str) -> dict[str, Any]:
     """The report of `spmd-report time --json` of the IR of a plan. Raises CalledProcessError for a bad plan or option."""
     with tempfile.TemporaryDirectory() as folder:
         for action, name in (("--plan-to-json", "train_step.plan.json"), ("--plan-to-manifest", "manifest.json")):
-            subprocess.run([_program("spmd-translate"), action, program, "-o", f"{folder}/{name}"], check=True)
-        written = subprocess.run([_program("spmd-report"), "time", folder, "--json", *options], check=True,
+            subprocess.run([program("spmd-translate"), action, plan, "-o", f"{folder}/{name}"], check=True)
+        written = subprocess.run([program("spmd-report"), "time", folder, "--json", *options], check=True,
                                  stdout=subprocess.PIPE)
     return json.loads(written.stdout)
 

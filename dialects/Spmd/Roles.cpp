@@ -24,33 +24,44 @@ Attribute getArgRole(func::FuncOp func, unsigned arg) { return func.getArgAttr(a
 
 Attribute getResultRole(func::FuncOp func, unsigned result) { return func.getResultAttr(result, kResultAttr); }
 
-std::optional<unsigned> findArg(func::FuncOp func, Attribute role) {
-  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (getArgRole(func, i) == role)
+/// The first of an attribute dictionary for each argument or result whose entry `name` is accepted. Names are compared as
+/// pointers: a step has thousands of arguments, and passes look for each.
+static std::optional<unsigned> findRole(ArrayAttr dictionaries, StringAttr name,
+                                        llvm::function_ref<bool(Attribute)> isAccepted) {
+  for (unsigned i = 0, e = dictionaries ? dictionaries.size() : 0; i < e; ++i)
+    if (Attribute role = cast<DictionaryAttr>(dictionaries[i]).get(name); role && isAccepted(role))
       return i;
   return std::nullopt;
+}
+
+static std::optional<unsigned> findArg(func::FuncOp func, llvm::function_ref<bool(Attribute)> isAccepted) {
+  return findRole(func.getArgAttrsAttr(), StringAttr::get(func.getContext(), kArgAttr), isAccepted);
+}
+
+std::optional<unsigned> findArg(func::FuncOp func, Attribute role) {
+  return findArg(func, [&](Attribute other) { return other == role; });
 }
 
 std::optional<unsigned> findParam(func::FuncOp func, StringRef name) {
-  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (auto role = getArgRole<ParamAttr>(func, i); role && role.getName() == name)
-      return i;
-  return std::nullopt;
+  return findArg(func, [&](Attribute role) {
+    auto param = dyn_cast<ParamAttr>(role);
+    return param && param.getName() == name;
+  });
 }
 
 std::optional<unsigned> findState(func::FuncOp func, StringRef state, StringRef of) {
-  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (auto role = getArgRole<StateAttr>(func, i); role && role.getState() == state && role.getOf() == of)
-      return i;
-  return std::nullopt;
+  return findArg(func, [&](Attribute role) {
+    auto found = dyn_cast<StateAttr>(role);
+    return found && found.getState() == state && found.getOf() == of;
+  });
 }
 
 std::optional<unsigned> findUpdate(func::FuncOp func, unsigned arg) {
   Attribute role = getArgRole(func, arg);
-  for (unsigned i = 0, e = func.getNumResults(); i < e; ++i)
-    if (auto update = dyn_cast_or_null<UpdateAttr>(getResultRole(func, i)); update && update.getArg() == role)
-      return i;
-  return std::nullopt;
+  return findRole(func.getResAttrsAttr(), StringAttr::get(func.getContext(), kResultAttr), [&](Attribute result) {
+    auto update = dyn_cast<UpdateAttr>(result);
+    return update && update.getArg() == role;
+  });
 }
 
 ShardingAttr getVaryingBatchLayout(BatchAttr batch, RankedTensorType type, int64_t ranks) {

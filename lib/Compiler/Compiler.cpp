@@ -81,6 +81,7 @@ private:
   LogicalResult runAll();
   LogicalResult runPhase(Phase phase, TimingScope &timing);
   bool mayLeaveOutIterations() const;
+  bool mayTradeMemory() const;
   LogicalResult runToKernels(TimingScope &timing);
   LogicalResult compileFewIterations(std::optional<Phase> &reached, TimingScope &timing);
   LogicalResult planFewIterations(std::optional<Phase> &reached, TimingScope &timing);
@@ -155,6 +156,8 @@ LogicalResult Compiler::runPhase(Phase phase, TimingScope &timing) {
     return failure();
   if (phase == Phase::decompose && options.memoryBudget && options.to >= Phase::plan)
     fullyRecomputed = chooseRecomputedValues(*module, options.pipeline, *options.memoryBudget);
+  if (phase == Phase::decompose && mayTradeMemory())
+    tradeRecomputedValues(*module, options.pipeline);
   return dump(phase);
 }
 
@@ -327,6 +330,13 @@ StatusCode Compiler::run() {
 bool Compiler::mayLeaveOutIterations() const {
   return !options.resumes && options.to >= Phase::kernels && !options.memoryBudget && options.dumpFolder.empty() &&
          options.pipeline.after.empty();
+}
+
+/// Whether the compiler may choose what backward recomputes. Programs of few and of more iterations of a loop, which are
+/// compiled apart, could get different choices.
+bool Compiler::mayTradeMemory() const {
+  return !options.noBudgetTrades && !options.memoryBudget && options.pipeline.recompute == 0 &&
+         !(*module)->hasAttr(kIterationsAttr);
 }
 
 /// Of a module that has been read, all phases up to kernels.

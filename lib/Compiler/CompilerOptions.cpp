@@ -148,6 +148,7 @@ bool Checker::all(const OptionTexts &texts, CompilerOptions &options) {
   if (texts.json)
     options.json = texts.json->empty() ? "-" : *texts.json;
   options.remarks = texts.remarks;
+  options.noBudgetTrades = texts.noBudgetTrades;
   options.resumes = !texts.from.empty();
   if (!pipeline(texts, options))
     return false;

@@ -2,16 +2,19 @@
 
 #include "PlanBytes.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
+#include "spmd/Cost/MachineFile.h"
+#include "spmd/Cost/Simulation.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 using namespace spmd;
 
-LogicalResult spmd::runSilently(ModuleOp module, const PipelineOptions &options, Phase from, Phase to) {
+LogicalResult spmd::runSilently(ModuleOp module, const PipelineOptions &options, Phase from, Phase to, bool verifies) {
   ScopedDiagnosticHandler silence(module->getContext(), [](Diagnostic &) { return success(); });
   PassManager pm(module->getContext());
-  return failure(failed(buildPipeline(pm, options, from, to, llvm::nulls())) || failed(pm.run(module)));
+  pm.enableVerifier(verifies);
+  return failure(failed(buildPipeline(pm, options, from, to, llvm::nulls(), verifies)) || failed(pm.run(module)));
 }
 
 std::optional<int64_t> spmd::planBytes(ModuleOp module, const PipelineOptions &options, Phase from) {
@@ -22,4 +25,37 @@ std::optional<int64_t> spmd::planBytes(ModuleOp module, const PipelineOptions &o
   if (!program)
     return std::nullopt;
   return program.getStateBytes() + program.getTransientBytes();
+}
+
+static std::optional<double> modelSeconds(ModuleOp planned, plan::ProgramOp program) {
+  ScopedDiagnosticHandler silence(planned->getContext(), [](Diagnostic &) { return success(); });
+  FailureOr<runtime::Plan> plan = translatePlan(program);
+  if (failed(plan))
+    return std::nullopt;
+  FailureOr<runtime::Manifest> manifest = translateManifest(planned, program, *plan, {});
+  if (failed(manifest))
+    return std::nullopt;
+  cost::CommandList commands = cost::makeCommandList(*manifest, *plan);
+  runtime::Expected<cost::Prices> prices = cost::priceCommands(commands, cost::referenceMachine());
+  if (!prices)
+    return std::nullopt;
+  return cost::simulate(commands, *prices).step;
+}
+
+std::optional<ComparedPlan> spmd::comparePlan(ModuleOp module, const PipelineOptions &options, Phase from,
+                                              bool withTime) {
+  OwningOpRef<ModuleOp> planned = module.clone();
+  if (failed(runSilently(*planned, options, from, Phase::plan, /*verifies=*/false)))
+    return std::nullopt;
+  plan::ProgramOp program = getProgram(*planned);
+  if (!program)
+    return std::nullopt;
+  ComparedPlan plan{static_cast<int64_t>(program.getStateBytes() + program.getTransientBytes()), 0};
+  if (!withTime)
+    return plan;
+  std::optional<double> seconds = modelSeconds(*planned, program);
+  if (!seconds)
+    return std::nullopt;
+  plan.seconds = *seconds;
+  return plan;
 }

@@ -26,8 +26,6 @@ public:
   Prices prices;
 
 private:
-  /// Seconds of a kernel that computes `flops` at `rate` and moves its bytes meanwhile.
-  double kernelSeconds(size_t command, double rate) const;
   void priceKernel(size_t command);
   void priceCollective(size_t command);
   void priceHostCopy(size_t command, Resource resource, double bandwidth);
@@ -50,32 +48,33 @@ Status Pricer::findPaths() {
   return Status::success();
 }
 
-double Pricer::kernelSeconds(size_t command, double rate) const {
-  double compute = rate > 0 ? static_cast<double>(commands.flops[command]) / rate : 0;
-  double memory = static_cast<double>(commands.bytes[command]) / machine.memoryBandwidth();
-  return machine.launch + std::max(compute, memory);
+/// FLOP/s of a kernel; 0 if it is bound by memory.
+static double rateOf(const KernelWork &work, const Machine &machine) {
+  double peak = machine.matrixPeaks.of(work.dtype), toBf16 = peak / machine.matrixPeaks.bf16;
+  switch (work.kind) {
+  case CommandKind::Gemm:
+    return peak * machine.gemmEfficiency(work.side);
+  case CommandKind::GroupedGemm:
+    return peak * machine.groupedGemmEfficiency;
+  case CommandKind::Attention:
+    return machine.attentionForward * toBf16;
+  case CommandKind::AttentionBackward:
+    return machine.attentionBackward * toBf16;
+  default:
+    return 0;
+  }
+}
+
+double spmd::cost::kernelSeconds(const KernelWork &work, const Machine &machine) {
+  double rate = rateOf(work, machine);
+  double compute = rate > 0 ? work.flops / rate : 0;
+  return machine.launch + std::max(compute, work.bytes / machine.memoryBandwidth());
 }
 
 void Pricer::priceKernel(size_t command) {
-  double peak = machine.matrixPeaks.of(commands.dtype[command]), rate = 0;
-  double toBf16 = peak / machine.matrixPeaks.bf16;
-  switch (commands.kind[command]) {
-  case CommandKind::Gemm:
-    rate = peak * machine.gemmEfficiency(commands.side[command]);
-    break;
-  case CommandKind::GroupedGemm:
-    rate = peak * machine.groupedGemmEfficiency;
-    break;
-  case CommandKind::Attention:
-    rate = machine.attentionForward * toBf16;
-    break;
-  case CommandKind::AttentionBackward:
-    rate = machine.attentionBackward * toBf16;
-    break;
-  default: // bound by memory
-    break;
-  }
-  prices.seconds[command] = kernelSeconds(command, rate);
+  KernelWork work{commands.kind[command], commands.dtype[command], commands.side[command],
+                  static_cast<double>(commands.flops[command]), static_cast<double>(commands.bytes[command])};
+  prices.seconds[command] = kernelSeconds(work, machine);
   prices.resource[command] = Resource::Device;
 }
 

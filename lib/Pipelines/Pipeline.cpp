@@ -335,8 +335,11 @@ static void addPasses(OpPassManager &pm, Phase phase, ArrayRef<Kind> kinds, cons
       pm.addPass(entry.create(options));
 }
 
-LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os) {
-  addPasses(pm, phase, {Kind::required, Kind::optimization, Kind::report, Kind::verifier}, options);
+LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptions &options, raw_ostream &os,
+                             bool verifies) {
+  addPasses(pm, phase, {Kind::required, Kind::optimization, Kind::report}, options);
+  if (verifies)
+    addVerifiers(pm, phase, options);
   for (const auto &[where, passes] : options.after) {
     if (where != phase)
       continue;
@@ -344,7 +347,8 @@ LogicalResult spmd::addPhase(OpPassManager &pm, Phase phase, const PipelineOptio
     if (failed(parsePassPipeline(passes, pm, os)))
       return failure();
     addPasses(pm, phase, Kind::report, options);
-    addPasses(pm, phase, Kind::verifier, options);
+    if (verifies)
+      addVerifiers(pm, phase, options);
   }
   return success();
 }
@@ -373,10 +377,11 @@ bool spmd::isVerifier(const Pass &pass, const PipelineOptions &options) {
 }
 
 LogicalResult spmd::buildPipeline(OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
-                                  raw_ostream &os) {
-  addVerifiers(pm, from, options);
+                                  raw_ostream &os, bool verifies) {
+  if (verifies)
+    addVerifiers(pm, from, options);
   for (Phase phase : kPhases)
-    if (from < phase && phase <= to && failed(addPhase(pm, phase, options, os)))
+    if (from < phase && phase <= to && failed(addPhase(pm, phase, options, os, verifies)))
       return failure();
   return success();
 }

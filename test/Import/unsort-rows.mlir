@@ -147,3 +147,28 @@ func.func @step(%x: tensor<4x8xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
   %t = aten.sum.dim_IntList %c {dim = array<i64: 0>, keepdim = false} : (tensor<4x8xf32>) -> tensor<8xf32>
   return %y, %t : tensor<4x5xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Row numbers are known without a list of them: the same for any number of rows.
+// CHECK-LABEL: func.func @step
+// CHECK-NOT: sort.stable
+// CHECK-NOT: gather_rows
+// CHECK: %[[Y:.*]] = aten.exp %{{.*}} : (tensor<34359738368x8xf32>)
+// CHECK: return %[[Y]]
+func.func @step(%x: tensor<17179869184x8xf32> {spmd.arg = #spmd.batch<"x", dim = 0>},
+                %e: tensor<34359738368xi64> {spmd.arg = #spmd.batch<"e", dim = 0>})
+    -> (tensor<34359738368x8xf32> {spmd.result = #spmd.output<"0">}) {
+  %v, %p = aten.sort.stable %e {dim = 0 : i64} : (tensor<34359738368xi64>) -> (tensor<34359738368xi64>, tensor<34359738368xi64>)
+  %two = aten.scalar_tensor {s = 2 : i64} : () -> tensor<i64>
+  %t = aten.floor_divide %p, %two : (tensor<34359738368xi64>, tensor<i64>) -> tensor<34359738368xi64>
+  %xs = aten.gather_rows %x, %t : (tensor<17179869184x8xf32>, tensor<34359738368xi64>) -> tensor<34359738368x8xf32>
+  %y = aten.exp %xs : (tensor<34359738368x8xf32>) -> tensor<34359738368x8xf32>
+  %n = aten.arange.start_step {start = 0 : i64, end = 34359738368 : i64, step = 1 : i64} : () -> tensor<34359738368xi64>
+  %i = aten.scatter_rows %p, %n {rows = 34359738368 : i64, reduce = "set"} : (tensor<34359738368xi64>, tensor<34359738368xi64>) -> tensor<34359738368xi64>
+  %below = aten.lt.Scalar %i {other = 0 : i64} : (tensor<34359738368xi64>) -> tensor<34359738368xi1>
+  %more = aten.add.Scalar %i {other = 34359738368 : i64} : (tensor<34359738368xi64>) -> tensor<34359738368xi64>
+  %j = aten.where.self %below, %more, %i : (tensor<34359738368xi1>, tensor<34359738368xi64>, tensor<34359738368xi64>) -> tensor<34359738368xi64>
+  %r = aten.gather_rows %y, %j : (tensor<34359738368x8xf32>, tensor<34359738368xi64>) -> tensor<34359738368x8xf32>
+  return %r : tensor<34359738368x8xf32>
+}

@@ -31,7 +31,7 @@ struct OptionTexts {
   bool emulation = false;
   std::string kernelCache, libraries;
   std::string to = "artifact", from, dumpFolder, budget;
-  bool timing = false, quiet = false, remarks = false;
+  bool noBudgetTrades = false, timing = false, quiet = false, remarks = false;
   std::optional<std::string> json;
   std::vector<std::string> plugins, passPlugins, after;
   /// Those that the pipeline has of its own.
@@ -106,6 +106,10 @@ void forEachOption(OptionTexts &texts, const Visit &visit) {
                    "recomputes as few saved values as needed to meet it; a plan that still exceeds it is an error",
                    "size"},
         texts.budget);
+  visit(OptionInfo{"no-budget-trades",
+                   "Without --memory-budget: keep saved values that backward could rebuild at less than 0.6 % of the "
+                   "modelled step (docs/planning.md)"},
+        texts.noBudgetTrades);
   visit(OptionInfo{"timing", "Print the time of each phase and pass"}, texts.timing);
   visit(OptionInfo{"quiet", "Print no report and no progress"}, texts.quiet);
   visit(OptionInfo{"json", "Write the report of a plan as JSON (default: instead of the tables)", "file"}, texts.json);
@@ -134,6 +138,8 @@ struct CompilerOptions {
   std::string dumpFolder;
   bool timing = false, quiet = false, remarks = false;
   std::optional<int64_t> memoryBudget;
+  /// Without a budget: memory that costs little time is not saved (tradeRecomputedValues).
+  bool noBudgetTrades = false;
   /// The file for the report as JSON; - is standard output, in the place of the tables.
   std::optional<std::string> json;
 };

@@ -22,6 +22,9 @@ std::vector<std::string> listMachines(const std::string &folder, bool networks =
 /// The installed folder of machines: `share/spmd/machines` beside the folder of the running program.
 std::string machineFolder();
 
+/// The machine that the compiler's choices are priced on: `reference-h100` with its network, part of the program.
+const Machine &referenceMachine();
+
 } // namespace spmd::cost
 
 #endif // SPMD_COST_MACHINEFILE_H

@@ -13,6 +13,18 @@ namespace spmd::cost {
 
 /// The price of each command of a list when nothing else runs: first `latency` seconds in which it shares nothing, then
 /// `seconds` on its resource.
+/// What a kernel computes, be it a command of a plan or an op of a step.
+struct KernelWork {
+  CommandKind kind = CommandKind::Kernel;
+  runtime::DType dtype = runtime::DType::F32; ///< of the operands of products
+  int64_t side = 0;                           ///< of a GEMM: the smaller side of its result
+  double flops = 0;
+  double bytes = 0; ///< read and written
+};
+
+/// Seconds of a kernel when nothing else runs: the price of every kernel comes from here.
+double kernelSeconds(const KernelWork &work, const Machine &machine);
+
 struct Prices {
   std::vector<double> latency, seconds;
   std::vector<Resource> resource;

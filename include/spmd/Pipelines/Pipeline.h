@@ -146,7 +146,7 @@ std::string findBadOption(const PipelineOptions &options);
 /// Adds the passes of one phase, then those that a user has behind it, each time with the phase's verifiers. Fails,
 /// with an error on `os`, when one of the user's is not known or refuses its options.
 mlir::LogicalResult addPhase(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &options,
-                             llvm::raw_ostream &os);
+                             llvm::raw_ostream &os, bool verifies = true);
 
 /// What is wrong with the texts of a user's passes; empty when nothing. Plug-ins are loaded by then.
 std::string findBadPasses(const PipelineOptions &options);
@@ -157,9 +157,10 @@ void addVerifiers(mlir::OpPassManager &pm, Phase phase, const PipelineOptions &o
 /// Whether a pass is one of the pipeline's verifiers.
 bool isVerifier(const mlir::Pass &pass, const PipelineOptions &options);
 
-/// Adds the verifiers of `from`, and the passes of all phases after it up to and including `to`.
+/// Adds the verifiers of `from`, and the passes of all phases after it up to and including `to`. Without `verifies` no
+/// verifier runs: for plans that are only compared.
 mlir::LogicalResult buildPipeline(mlir::OpPassManager &pm, const PipelineOptions &options, Phase from, Phase to,
-                                  llvm::raw_ostream &os);
+                                  llvm::raw_ostream &os, bool verifies = true);
 
 /// Prints every pass of the pipeline, by phase, with the reason why it is there.
 void printPipeline(const PipelineOptions &options, llvm::raw_ostream &os);

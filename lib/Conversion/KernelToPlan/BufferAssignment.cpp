@@ -25,12 +25,7 @@ using plan::BufferClass;
 /// What libraries want theirs to begin at: as much as an allocation of CUDA's has.
 static constexpr int64_t kWorkspaceAlignment = 256;
 
-int64_t spmd::getElementBytes(Type elementType) { return (elementType.getIntOrFloatBitWidth() + 7) / 8; }
-
-int64_t spmd::getBytes(Type tensorType) {
-  auto tensor = cast<RankedTensorType>(tensorType);
-  return tensor.getNumElements() * getElementBytes(tensor.getElementType());
-}
+int64_t spmd::getBytes(Type tensorType) { return getTensorBytes(cast<RankedTensorType>(tensorType)); }
 
 Slot BufferAssignment::getSegmentSlot(Slot flat, FlatAttr layout, StringRef name) {
   SegmentAttr segment = findSegment(layout, name);

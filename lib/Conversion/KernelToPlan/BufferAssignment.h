@@ -8,13 +8,12 @@
 
 #include "dialects/Plan/Plan.h"
 #include "dialects/Spmd/Spmd.h"
+#include "dialects/Spmd/TensorBytes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace spmd {
 
-/// Bytes of one element; i1 takes one.
-int64_t getElementBytes(mlir::Type elementType);
 /// Bytes of a tensor.
 int64_t getBytes(mlir::Type tensorType);
 

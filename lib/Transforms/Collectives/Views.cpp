@@ -2,7 +2,7 @@
 
 #include "Views.h"
 
-#include "dialects/Aten/AtenInterfaces.h"
+#include "dialects/Aten/Views.h"
 #include "dialects/Spmd/Spmd.h"
 
 using namespace mlir;
@@ -10,10 +10,7 @@ using namespace mlir;
 namespace spmd {
 
 bool isViewOp(Operation *op) {
-  if (isa<UnpackOp>(op))
-    return true;
-  auto iface = dyn_cast<aten::AtenOpInterface>(op);
-  return iface && iface.isView();
+  return isa<UnpackOp>(op) || aten::isView(op);
 }
 
 Operation *getLastReader(Value value) {

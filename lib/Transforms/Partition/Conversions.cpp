@@ -57,7 +57,7 @@ Value Partitioner::convert(Value value, AxisState from, AxisState to, Value loca
   if (from.isShard() && to.isReplicated()) {
     std::string place = describeSource(loc);
     if (isFinal)
-      emitWarning(loc) << "gathers an activation of type " << type << " (" << getBytes(type) << " bytes, dimension "
+      emitWarning(loc) << "gathers an activation of type " << type << " (" << getTensorBytes(type) << " bytes, dimension "
                        << from.dim << " is sharded" << (place.empty() ? "" : "; ") << place
                        << "); an op here needs that dimension whole; "
                        << "to avoid it, compute on another dimension here, or choose another batch dimension "

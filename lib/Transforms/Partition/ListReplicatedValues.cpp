@@ -25,7 +25,7 @@ static int64_t getReplicatedBytes(Type type) {
   auto sharding = tensor ? dyn_cast_or_null<ShardingAttr>(tensor.getEncoding()) : ShardingAttr();
   if (!sharding || !llvm::all_of(sharding.getStates(), [](const AxisState &state) { return state.isReplicated(); }))
     return 0;
-  return partition::getBytes(tensor);
+  return getTensorBytes(tensor);
 }
 
 namespace {

@@ -236,7 +236,7 @@ void Partitioner::warnOfReplicatedWork() {
   emitWarning(largestReplicated->getLoc())
       << percent << " % of the floating-point operations of matrix products and attention run on every rank alike; "
       << "the largest is '" << largestReplicated->getName() << "' (" << describeSource(largestReplicated->getLoc())
-      << "), whose result of " << getBytes(typeOf(largestReplicated->getResult(0))) << " bytes every rank has whole; "
+      << "), whose result of " << getTensorBytes(typeOf(largestReplicated->getResult(0))) << " bytes every rank has whole; "
       << "none of its operands is cut over the ranks; to cut them, give the inputs they come from a batch dimension "
          "(--batch-dim=NAME=DIM), and keep it apart from dimensions that an op needs whole";
 }

@@ -30,10 +30,6 @@ RankedTensorType getLocalType(RankedTensorType global, const AxisState &state) {
   return RankedTensorType::get(getLocalShape(global.getShape(), state), global.getElementType(), sharding);
 }
 
-int64_t getBytes(RankedTensorType type) {
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
 bool hasPadding(ArrayRef<int64_t> global, const AxisState &state, int64_t ranks) {
   return state.isShard() && state.chunk * ranks > global[state.dim] / state.pre;
 }

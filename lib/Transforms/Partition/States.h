@@ -23,6 +23,7 @@
 #define SPMD_LIB_TRANSFORMS_PARTITION_STATES_H
 
 #include "dialects/Spmd/Spmd.h"
+#include "dialects/Spmd/TensorBytes.h"
 
 namespace spmd::partition {
 
@@ -34,9 +35,6 @@ llvm::SmallVector<int64_t> getLocalShape(llvm::ArrayRef<int64_t> global, const A
 
 /// Local type, with the sharding as encoding, of a value of type `global`.
 mlir::RankedTensorType getLocalType(mlir::RankedTensorType global, const AxisState &state);
-
-/// Bytes of all elements.
-int64_t getBytes(mlir::RankedTensorType type);
 
 /// True when some rank's chunk has padded rows.
 bool hasPadding(llvm::ArrayRef<int64_t> global, const AxisState &state, int64_t ranks);

@@ -2,32 +2,34 @@
 
 #include "spmd/Transforms/Recompute/Recomputable.h"
 
+#include "OpWork.h"
 #include "SavedValues.h"
+#include "spmd/Cost/MachineFile.h"
 #include <set>
 
 using namespace mlir;
 
 namespace spmd {
 
-/// Of the reference machine (lib/Cost/machines/reference-h100.json): FLOP/s of a product of 16 bits with large and narrow
-/// results, and bytes/s of memory.
-constexpr double kFlops = 989e12 * 0.72, kNarrowFlops = 989e12 * 0.62, kBandwidth = 3.35e12 * 0.9;
+static double getSeconds(const recompute::Candidate &candidate) {
+  const cost::Machine &machine = cost::referenceMachine();
+  double seconds = static_cast<double>(candidate.written) / machine.memoryBandwidth();
+  for (Operation *op : candidate.products)
+    seconds += cost::kernelSeconds(recompute::getWork(op), machine);
+  return seconds;
+}
 
 std::vector<Recomputable> findRecomputable(func::FuncOp step) {
   recompute::SavedValues values(step);
   std::vector<recompute::Candidate> candidates = values.findCandidates();
   // Price per byte, and the place in the program.
   std::vector<std::pair<double, size_t>> order;
-  auto getSeconds = [&](size_t i) {
-    const recompute::Candidate &one = candidates[i];
-    return one.flops / kFlops + one.narrowFlops / kNarrowFlops + one.written / kBandwidth;
-  };
   for (size_t i = 0; i < candidates.size(); ++i)
-    order.push_back({getSeconds(i) / static_cast<double>(candidates[i].bytes), i});
+    order.push_back({getSeconds(candidates[i]) / static_cast<double>(candidates[i].bytes), i});
   llvm::sort(order);
   std::vector<Recomputable> all;
   for (auto [price, i] : order)
-    all.push_back({candidates[i].value, candidates[i].bytes, getSeconds(i)});
+    all.push_back({candidates[i].value, candidates[i].bytes, getSeconds(candidates[i]), candidates[i].products.empty()});
   // Of two neighbouring cuts one is kept.
   std::set<std::pair<int64_t, int64_t>> taken;
   llvm::erase_if(all, [&](const Recomputable &one) {
@@ -46,6 +48,11 @@ std::vector<Recomputable> findRecomputable(func::FuncOp step) {
 void markRecomputed(ArrayRef<Recomputable> values) {
   for (const Recomputable &one : values)
     one.value.getOwner()->setAttr(kRecomputeAttr, UnitAttr::get(one.value.getContext()));
+}
+
+void unmarkRecomputed(ArrayRef<Recomputable> values) {
+  for (const Recomputable &one : values)
+    one.value.getOwner()->removeAttr(kRecomputeAttr);
 }
 
 } // namespace spmd

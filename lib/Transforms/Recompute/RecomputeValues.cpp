@@ -11,8 +11,8 @@
 //     %dg = silu' %dh, %g
 //
 // the gradient W reads a copy of silu in place of %h. Left where it is, the copy would be a kernel of its own, which
-// reads %g once more. The kernel of silu' reads %g anyway, behind %dh. So W moves behind %dh; the copy then is one more
-// output of that kernel, and costs the bytes that it writes.
+// reads %g once more. The kernel of silu' reads %g anyway, behind %dh. So W, with the cast of its result, moves behind
+// %dh; the copy then is one more output of that kernel, and costs the bytes that it writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +51,7 @@ private:
   FailureOr<Value> copyParameter(Value parameter, Operation *reader);
   void moveBefore(Operation *op, Operation *reader);
   void moveGradients();
+  std::optional<SmallVector<Operation *>> findMoved(Operation *gradient, Operation *behind);
   Operation *findKernelBehind(Operation *gradient, ArrayRef<Value> inputs);
 
   Block &body;
@@ -215,6 +216,22 @@ Operation *Copies::findKernelBehind(Operation *gradient, ArrayRef<Value> inputs)
   return last;
 }
 
+/// `gradient` and the light ops that follow from it before `behind` (a cast to the dtype of the reduction), in order.
+/// Nothing if any other op there reads them.
+std::optional<SmallVector<Operation *>> Copies::findMoved(Operation *gradient, Operation *behind) {
+  SmallVector<Operation *> moved{gradient};
+  for (size_t i = 0; i < moved.size(); ++i)
+    for (Operation *user : moved[i]->getUsers()) {
+      if (behind->isBeforeInBlock(user) || llvm::is_contained(moved, user))
+        continue;
+      if (!isLight(user) || !isPure(user))
+        return std::nullopt;
+      moved.push_back(user);
+    }
+  llvm::sort(moved, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return moved;
+}
+
 /// See [Note: an example of recomputation].
 void Copies::moveGradients() {
   SmallVector<Operation *> gradients;
@@ -241,10 +258,12 @@ void Copies::moveGradients() {
     if (inputs.empty())
       continue;
     Operation *behind = findKernelBehind(gradient, inputs);
-    bool isUsed = behind && llvm::any_of(gradient->getUsers(), [&](Operation *user) {
-                    return user->isBeforeInBlock(behind);
-                  });
-    if (behind && !isUsed)
-      gradient->moveAfter(behind);
+    std::optional<SmallVector<Operation *>> moved = behind ? findMoved(gradient, behind) : std::nullopt;
+    if (!moved)
+      continue;
+    for (Operation *op : *moved) {
+      op->moveAfter(behind);
+      behind = op;
+    }
   }
 }

@@ -1,8 +1,7 @@
 //===- SavedValues.cpp - what forward keeps for backward ------------------===//
 
 #include "SavedValues.h"
-
-#include "dialects/Aten/AtenInterfaces.h"
+#include "OpWork.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SetVector.h"
@@ -21,27 +20,6 @@ bool isLight(Operation *op) {
   return aten && !aten.isHeavy();
 }
 
-bool isView(Operation *op) {
-  auto aten = dyn_cast<aten::AtenOpInterface>(op);
-  return aten && aten.isView();
-}
-
-Value getBase(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isView(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
-int64_t getNumBytes(Value value) {
-  auto type = dyn_cast<RankedTensorType>(value.getType());
-  if (!type || !type.getElementType().isIntOrFloat())
-    return 0;
-  return type.getNumElements() * llvm::divideCeil(type.getElementTypeBitWidth(), 8);
-}
-
 static bool isStatistic(OpResult value) {
   int64_t largest = 0;
   for (Value operand : value.getOwner()->getOperands())
@@ -53,12 +31,6 @@ static bool isStatistic(OpResult value) {
 bool isHeavy(Operation *op) {
   auto aten = dyn_cast<aten::AtenOpInterface>(op);
   return aten && aten.isHeavy();
-}
-
-/// Whether a product gives fewer than 2,048 rows or columns, of which library kernels reach a smaller part of the peak.
-static bool isNarrow(Operation *op) {
-  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
-  return type && type.getRank() >= 2 && llvm::any_of(type.getShape().take_back(2), [](int64_t n) { return n < 2048; });
 }
 
 SavedValues::SavedValues(func::FuncOp step) : step(step) {
@@ -236,7 +208,7 @@ std::optional<Candidate> SavedValues::makeCandidate(OpResult value) const {
     return std::nullopt;
   std::optional<int64_t> segment = getSegment(readers->second.front());
   int64_t bytes = getNumBytes(value);
-  Candidate candidate{value, bytes, 0, 0, static_cast<double>(bytes)};
+  Candidate candidate{value, bytes, {}, isLight(value.getOwner()) ? bytes : 0};
   SmallVector<Operation *> open{value.getOwner()};
   llvm::DenseSet<Operation *> seen;
   while (!open.empty()) {
@@ -246,11 +218,8 @@ std::optional<Candidate> SavedValues::makeCandidate(OpResult value) const {
     auto aten = dyn_cast<aten::AtenOpInterface>(op);
     if (!aten || !isPure(op) || op->getNumRegions())
       return std::nullopt;
-    if (aten.isHeavy()) {
-      (isNarrow(op) ? candidate.narrowFlops : candidate.flops) += aten.getFlops();
-      for (Value result : op->getResults())
-        candidate.written += getNumBytes(result);
-    }
+    if (aten.isHeavy())
+      candidate.products.push_back(op);
     for (Value operand : op->getOperands()) {
       Value base = getBase(operand);
       if (isParameter(base)) {
@@ -265,6 +234,9 @@ std::optional<Candidate> SavedValues::makeCandidate(OpResult value) const {
       if (!isSource(base) && !saved.contains(base)) {
         if (!isForward(def))
           return std::nullopt;
+        // A product reads its operands from memory.
+        if (aten.isHeavy() && isLight(def) && !seen.contains(def))
+          candidate.written += getNumBytes(base);
         open.push_back(def);
       }
     }

@@ -20,6 +20,7 @@
 #ifndef SPMD_LIB_TRANSFORMS_RECOMPUTE_SAVEDVALUES_H
 #define SPMD_LIB_TRANSFORMS_RECOMPUTE_SAVEDVALUES_H
 
+#include "dialects/Aten/Views.h"
 #include "dialects/Spmd/Roles.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -31,20 +32,17 @@ namespace spmd::recompute {
 bool isLight(mlir::Operation *op);
 /// Whether an op is a kernel of its own: a matrix product, attention, a gather of rows.
 bool isHeavy(mlir::Operation *op);
-/// Whether an op only rearranges or selects elements of its first operand.
-bool isView(mlir::Operation *op);
-/// The value whose bytes a chain of views shows.
-mlir::Value getBase(mlir::Value value);
-int64_t getNumBytes(mlir::Value value);
+using aten::getBase;
+using aten::isView;
 
 /// A value that backward could compute again.
 struct Candidate {
   mlir::OpResult value;
   int64_t bytes;
-  /// Of its chain: FLOPs of heavy ops whose results are large or narrow matrices, and bytes that its kernels write.
-  double flops;
-  double narrowFlops;
-  double written;
+  /// The heavy ops of its chain; none if a kernel of backward can write the value beside its own results.
+  llvm::SmallVector<mlir::Operation *, 2> products;
+  /// Bytes that light ops of its chain write.
+  int64_t written;
 };
 
 /// The saved values of a step.

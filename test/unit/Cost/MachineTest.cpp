@@ -37,6 +37,17 @@ TEST(MachineTest, AllInstalledFilesAreReadable) {
     }
 }
 
+TEST(MachineTest, TheReferenceOfTheCompilerIsTheInstalledOne) {
+  const Machine &built = referenceMachine();
+  auto loaded = loadMachine(MACHINES, "reference-h100");
+  ASSERT_TRUE(loaded);
+  EXPECT_EQ(built.name, loaded->name);
+  EXPECT_EQ(built.network.name, loaded->network.name);
+  EXPECT_EQ(built.memoryBandwidth(), loaded->memoryBandwidth());
+  EXPECT_EQ(built.matrixPeaks.bf16, loaded->matrixPeaks.bf16);
+  EXPECT_EQ(built.gemmEfficiency(4096), loaded->gemmEfficiency(4096));
+}
+
 TEST(MachineTest, TheReferenceIsFrozen) {
   auto machine = loadMachine(MACHINES, "reference-h100");
   ASSERT_TRUE(machine);

@@ -16,6 +16,8 @@ struct Recomputable {
   int64_t bytes;
   /// Modelled time of computing it again.
   double seconds;
+  /// No heavy op is repeated: a kernel of backward can write the value beside its own results.
+  bool isRebuilt;
 };
 
 /// The values that can be computed again, cheapest first by seconds per byte; equal prices in the order of the program.
@@ -24,6 +26,8 @@ std::vector<Recomputable> findRecomputable(mlir::func::FuncOp step);
 
 /// Marks these values for spmd-recompute-values.
 void markRecomputed(llvm::ArrayRef<Recomputable> values);
+/// Removes the marks.
+void unmarkRecomputed(llvm::ArrayRef<Recomputable> values);
 
 } // namespace spmd
 

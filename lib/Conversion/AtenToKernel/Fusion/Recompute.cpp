@@ -45,9 +45,12 @@ public:
 private:
   /// Whether `node` may be computed at `ordinal`: a scalar function that ran before and is not there anyway.
   bool isRecomputable(Node *node, int64_t ordinal);
-  /// What computing `node` at `ordinal` reads, when `elements` values are computed; nothing when that is not there.
+  /// What computing `node` at `ordinal` reads, when `elements` values are computed; nothing when that is not there, or
+  /// more than `node` itself.
   const std::optional<BytesRead> &findReads(Node *node, int64_t ordinal, int64_t elements);
   std::optional<BytesRead> collectReads(Node *node, int64_t ordinal, int64_t elements);
+  /// The least bytes, beside `reads`, of reading or computing `node`.
+  int64_t countLeast(Node *node, int64_t ordinal, int64_t elements, const BytesRead &reads);
   /// Whether computing `node` at `ordinal` reads no more bytes than reading it.
   bool isWorthwhile(Node *node, int64_t ordinal, int64_t elements);
   Node *recompute(Node *node, int64_t ordinal);
@@ -76,32 +79,53 @@ const std::optional<BytesRead> &Recomputer::findReads(Node *node, int64_t ordina
   return known->second;
 }
 
+static int64_t countRead(Node *node, int64_t elements) {
+  int64_t elementBytes = node->getNumBytes() / node->getNumElements();
+  return std::min(node->getNumElements(), elements) * elementBytes;
+}
+
+int64_t Recomputer::countLeast(Node *node, int64_t ordinal, int64_t elements, const BytesRead &reads) {
+  BytesRead more;
+  for (const Ref &input : node->inputs) {
+    Node *read = getOriginal(input.node);
+    if (!read->isVirtual() && !isSmall(read, elements) && !isRecomputable(read, ordinal) && !reads.contains(read))
+      addRead(more, read, countRead(read, elements));
+  }
+  return std::min(countBytes(more), reads.contains(node) ? 0 : countRead(node, elements));
+}
+
 std::optional<BytesRead> Recomputer::collectReads(Node *node, int64_t ordinal, int64_t elements) {
   BytesRead reads;
+  SmallVector<Node *> open;
   for (const Ref &input : node->inputs) {
     Node *read = getOriginal(input.node);
     // Constants and positions cost nothing, tables of a unit have a few entries.
     if (read->isVirtual())
       continue;
-    if (isSmall(read, elements)) {
-      if (!gathered.getReadableAt(read, ordinal))
-        return std::nullopt;
+    bool isNoise = isSmall(read, elements);
+    if (!isNoise && isRecomputable(read, ordinal)) {
+      open.push_back(read);
       continue;
-    }
-    if (isRecomputable(read, ordinal)) {
-      const std::optional<BytesRead> &deeper = findReads(read, ordinal, elements);
-      if (deeper && countBytes(*deeper) <= read->getNumBytes()) {
-        for (auto [node, bytes] : *deeper)
-          addRead(reads, node, bytes);
-        continue;
-      }
     }
     if (!gathered.getReadableAt(read, ordinal))
       return std::nullopt;
-    int64_t elementBytes = read->getNumBytes() / read->getNumElements();
-    addRead(reads, read, std::min(read->getNumElements(), elements) * elementBytes);
+    if (!isNoise)
+      addRead(reads, read, countRead(read, elements));
   }
-  return reads;
+  for (Node *read : open) {
+    // Sums of residuals lead through all layers; most ways end here, two layers deep.
+    if (countBytes(reads) + countLeast(read, ordinal, elements, reads) > node->getNumBytes())
+      return std::nullopt;
+    if (const std::optional<BytesRead> &deeper = findReads(read, ordinal, elements)) {
+      for (auto [node, bytes] : *deeper)
+        addRead(reads, node, bytes);
+      continue;
+    }
+    if (!gathered.getReadableAt(read, ordinal))
+      return std::nullopt;
+    addRead(reads, read, countRead(read, elements));
+  }
+  return countBytes(reads) <= node->getNumBytes() ? std::optional(reads) : std::nullopt;
 }
 
 bool Recomputer::isRecomputable(Node *node, int64_t ordinal) {
@@ -118,7 +142,7 @@ bool Recomputer::isWorthwhile(Node *node, int64_t ordinal, int64_t elements) {
   // What is made of statistics alone is a statistic: computing it elsewhere saves nothing.
   bool readsOnlyStatistics =
       !reads->empty() && llvm::all_of(*reads, [](const auto &read) { return read.first->kind == NodeKind::Reduce; });
-  return !readsOnlyStatistics && countBytes(*reads) <= node->getNumBytes();
+  return !readsOnlyStatistics;
 }
 
 Node *Recomputer::recompute(Node *node, int64_t ordinal) {
