@@ -42,6 +42,7 @@ import torch
 import torch.distributed
 import torch.utils.checkpoint
 
+from ...torch_api import flex_attention as flex
 from ...torch_api import replaced as private
 from ...torch_api.autograd import CHECKPOINT_CALLEE
 from ...torch_api.modules import compiler_stance, dynamo_config, is_dynamo_loaded
@@ -236,6 +237,12 @@ ONE_OP = Kernels(("rms_norm", "scaled_dot_product_attention", "dropout", "_group
 FUSED_OPTIMIZERS = Kernels(("_fused_sgd_", "_fused_adam_", "_fused_adamw_", "_fused_adagrad_"), ("Meta",),
                            "Without a shape function, a fake tensor mode runs the operator on real zeros of full size.")
 SYNC_BATCH_NORM = Patch("torch.nn:SyncBatchNorm", "forward", "The operators of SyncBatchNorm exist for GPUs only.")
+
+_FLEX = "flex_attention() is an attention operator of the graph, with gradients on the CPU, where a step is traced."
+FLEX_VALIDATE_DEVICE = Patch(*flex.VALIDATE_DEVICE, _FLEX, is_optional=True)
+FLEX_CALLS_OPERATOR = Patch(*flex.CALLS_OPERATOR_DIRECTLY, _FLEX, is_optional=True)
+FLEX_OPERATOR = Patch(*flex.OPERATOR, _FLEX, is_optional=True)
+FLEX_MAKE_TABLES = Patch(*flex.MAKE_TABLES, "The trace follows which tables of blocks create_block_mask() has made.", is_optional=True)
 
 
 @contextlib.contextmanager
