@@ -30,6 +30,7 @@ from .ops.composites import one_op_composites
 from .ops.flex_attention import flex_attention_in_graph
 from .ops.meta_kernels import meta_kernels
 from .ops.sync_batch_norm import sync_batch_norms
+from .ops.varlen_attention import varlen_attention_in_graph
 from .optimizer.adafactor import traceable_adafactor
 from .optimizer.loss_scaling import traceable_scalers
 from .optimizer.number_snapshot import refuse_writes
@@ -155,6 +156,7 @@ class TraceSession:
         yield self.followers.assigned.followed
         yield one_op_composites
         yield flex_attention_in_graph
+        yield varlen_attention_in_graph
         yield sync_batch_norms
         yield no_value_checks
         yield traceable_math

@@ -8,7 +8,7 @@ from typing import Any, Callable, ContextManager
 import torch
 
 MODULE = "torch.nn.attention.flex_attention"
-VARLEN_OPERATOR = "torch_attn::_varlen_attn"  # what torch.nn.attention.varlen.varlen_attn() calls; a GPU's kernel
+VARLEN_NAMESPACE, VARLEN_OPERATOR = "torch_attn", "_varlen_attn"  # what varlen_attn() calls; it has a kernel on GPUs only
 
 # (owner, name), as patches.Patch takes them. flex_attention() checks its arguments, then calls the operator below.
 VALIDATE_DEVICE = (MODULE, "_validate_device")
@@ -20,6 +20,11 @@ MAKE_TABLES = (MODULE, "_create_sparse_block_from_block_mask")  # the last call 
 def is_flex_attention_loaded() -> bool:
     """Whether some module of the program has imported torch.nn.attention.flex_attention."""
     return MODULE in sys.modules
+
+
+def is_varlen_attention_loaded() -> bool:
+    """Whether some module of the program has imported torch.nn.attention.varlen, which defines the operator."""
+    return "torch.nn.attention.varlen" in sys.modules
 
 
 def over_positions(function: Callable, has_score: bool) -> Callable:
