@@ -1,5 +1,7 @@
 """FlexAttention as the attention operator of composites.py, with a mask that is made of positions.
 
+A `score_mod` that adds to the scores becomes an additive mask (score_functions.py).
+
 flex_attention() checks its arguments and calls a higher-order operator, in whose place `_Operator` stands during a trace. A
 `mask_mod` is called once, over all positions at once, as PyTorch's dense formula calls it. Its result is an expression over
 positions and captured tensors, which attention kernels compute where the scores are: no plan has a value of queries x keys.
@@ -12,6 +14,7 @@ tensors. The tables of any other BlockMask are part of its mask, as on a GPU.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 from typing import Any, Callable, Iterator, NamedTuple
 
@@ -22,6 +25,7 @@ from ...torch_api.tracing import FakeTensor, disable_current_modes
 from ..errors import error_at, users_frames
 from ..observe import patches
 from .attention_with_logsumexp import attention_with_logsumexp
+from .score_functions import added_to_scores
 
 _MOST_PAIRS = 1 << 22  # pairs of a query and a key that are checked at once
 
@@ -73,6 +77,13 @@ def _allowed(mask_mod: Callable, batch: int, heads: int, queries: torch.Tensor, 
         raise error_at(users_frames(), f"a mask_mod gives {mask.dtype}, expected torch.bool",
                        "return a comparison, or several joined by & and |")
     return mask
+
+
+def _changed(score_mod: Callable, scores: torch.Tensor) -> torch.Tensor:
+    """`score_mod` of all scores."""
+    positions = (torch.arange(size, device=scores.device) for size in scores.shape)
+    with api.indexing_by_positions():
+        return api.over_positions(score_mod, has_score=True)(scores, *positions)
 
 
 def _has_all_blocks(blocks: _Blocks) -> bool:
@@ -140,15 +151,16 @@ class _Operator:
         return mask | full[0] if full else mask
 
     def __call__(self, query, key, value, score_mod, block_mask, scale, kernel_options, score_buffers=(), mask_buffers=()):
-        if not api.is_identity(score_mod):
-            raise error_at(users_frames(), "flex_attention has a score_mod, which is not supported",
-                           "write what it masks as the mask_mod of a block_mask")
         if torch.is_autocast_enabled(query.device.type):
             dtype = torch.get_autocast_dtype(query.device.type)
             query, key, value = (t.to(dtype) for t in (query, key, value))
         if key.shape[0] != query.shape[0]:
             key, value = (t.expand(query.shape[0], *t.shape[1:]) for t in (key, value))
         mask = self._mask(_Blocks.of(block_mask), query, key)
+        added = None if api.is_identity(score_mod) else added_to_scores(
+            functools.partial(_changed, score_mod), (*query.shape[:-1], key.shape[-2]), query)
+        if added is not None:
+            mask = added if mask is None else torch.where(mask, added, float("-inf"))
         out, logsumexp = attention_with_logsumexp(query, key, value, mask, scale)
         return out, logsumexp / math.log(2), query.new_empty(0)  # statistics are in powers of two
 
