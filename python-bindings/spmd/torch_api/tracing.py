@@ -43,7 +43,7 @@ def make_fx_options() -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in inspect.signature(make_fx).parameters}
 
 
-def node_of(tensor: torch.Tensor) -> torch.fx.Node:
+def traced_node(tensor: torch.Tensor) -> torch.fx.Node:
     """The node of the running trace that made a tensor."""
     return get_proxy_slot(tensor, get_proxy_mode().tracer).proxy.node
 

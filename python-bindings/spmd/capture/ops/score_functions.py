@@ -9,7 +9,7 @@ from typing import Callable
 
 import torch
 
-from ...torch_api.tracing import get_proxy_mode, node_of
+from ...torch_api.tracing import get_proxy_mode, traced_node
 from ..errors import error_at, users_frames
 from ..observe.memory import memory_of
 
@@ -36,7 +36,7 @@ def added_to_scores(function: Callable[[torch.Tensor], torch.Tensor], shape: tup
     if result.requires_grad:
         raise error_at(users_frames(), "a score_mod reads a tensor that requires a gradient, which it would not get",
                        "detach() the tensor, or add a bias with a gradient by F.scaled_dot_product_attention(attn_mask=bias)")
-    _check(node_of(scores), node_of(result))
+    _check(traced_node(scores), traced_node(result))
     return result.to(scores.dtype)
 
 
