@@ -165,7 +165,7 @@ def trained(model: nn.Module, call: Callable, batches: list[Any]) -> list[Any]:
     return [*losses, *(p.detach().clone() for p in model.parameters())]
 
 
-def case(name: str) -> harness.Outcome:
+def case(name: str, target: str = "host") -> harness.Outcome:
     drawn, generator = draw(name), torch.Generator().manual_seed(int(name))
     torch.manual_seed(int(name))
     model, reference = Attention(drawn, flex), Attention(drawn, formula)
@@ -174,7 +174,7 @@ def case(name: str) -> harness.Outcome:
                 torch.randint(0, 4, (BATCH, TIME), generator=generator).sort(-1).values,
                 torch.randint(0, TIME + 1, (BATCH,), generator=generator)) for _ in range(STEPS)]
     expected = trained(reference.double(), step, [(x.double(), *rest) for x, *rest in batches])
-    found = trained(model, spmd.compile(step, ranks=drawn.ranks), batches)
+    found = trained(model, spmd.compile(step, ranks=drawn.ranks, target=target), batches)
     outcome = harness.compare(expected, found, 2e-5)
     return outcome if outcome.kind == "right" else harness.Outcome(outcome.kind, f"{outcome.text} {drawn.text}")
 
