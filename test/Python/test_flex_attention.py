@@ -71,7 +71,7 @@ class Step:
         optimizer.zero_grad()
         return loss
 
-    def check(self, reference, batches) -> list[spmd.CompiledStep] | None:
+    def check(self, reference, batches) -> None:
         """The compiled step gives the losses and parameters of `reference` in f64."""
         other = Step(reference)
         other.model = nn.ParameterList([p.detach().double() for p in self.model])

@@ -9,7 +9,7 @@ from typing import Callable
 
 import torch
 
-from ...torch_api.tracing import get_proxy_mode, traced_node
+from ...torch_api.tracing import traced_node
 from ..errors import error_at, users_frames
 from ..observe.memory import memory_of
 
