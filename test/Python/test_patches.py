@@ -13,6 +13,8 @@ import pytest
 import torch
 import torch._dynamo
 import torch.distributed.device_mesh  # captures replace methods of these only if they are imported
+import torch.nn.attention.flex_attention
+import torch.nn.attention.varlen
 import torch.nn.functional as F
 from replaced_attributes import replaced_attributes
 
@@ -103,7 +105,7 @@ def test_an_entry_has_a_reason_and_an_attribute(entry):
         entry.read()
     else:
         for operator in entry.operators:
-            assert hasattr(torch.ops.aten, operator)
+            assert hasattr(getattr(torch.ops, entry.namespace), operator)
 
 
 def test_entries_are_listed_once():
@@ -116,8 +118,8 @@ def found_in(entry):
     if isinstance(entry, patches.Switch):
         return entry.read()
     if isinstance(entry, patches.Kernels):
-        overloads = [getattr(getattr(torch.ops.aten, name), overload) for name in entry.operators
-                     for overload in getattr(torch.ops.aten, name).overloads()]
+        packets = [getattr(getattr(torch.ops, entry.namespace), name) for name in entry.operators]
+        overloads = [getattr(packet, overload) for packet in packets for overload in packet.overloads()]
         return [torch._C._dispatch_dump_table(overload.name()) for overload in overloads]
     owner = entry.find_owner()
     if isinstance(entry, patches.CodePatch):

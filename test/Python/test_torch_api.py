@@ -36,6 +36,9 @@ ATTRIBUTES = {
     "torch.nn.modules": "_detect_is_causal_mask _global_backward_hooks _global_backward_pre_hooks "
                         "_global_forward_hooks _global_forward_pre_hooks",
     "torch.nn.utils.clip_grad": "_clip_grads_with_norm_ _get_total_norm",
+    "torch.nn.attention.flex_attention": "_FLEX_ATTENTION_DISABLE_COMPILE_DEBUG _LARGE_SPARSE_BLOCK_SIZE "
+                                         "_create_sparse_block_from_block_mask _identity _validate_device _vmap_for_bhqkv",
+    "torch.ops.torch_attn": "_varlen_attn",
     "torch.utils": "_foreach_supported_types",
     "torch.utils.checkpoint": "_CachingTorchDispatchMode _is_compiling",
     "an operator": "_backward_fn _destroy _name _opname _opoverload _overloadname _qualified_op_name _schema "

@@ -11,6 +11,7 @@ import torch.fx
 import torch.fx.traceback as fx_traceback
 
 from ..remarks import remark
+from ..torch_api.flex_attention import preload
 from ..torch_api.tensors import version_of
 from ..torch_api.tracing import make_fx, make_fx_options, pytree
 from .call import StepCall
@@ -26,8 +27,10 @@ from .model.traced_device import only_autocast_of_the_traced_device
 from .observe import patches
 from .ops import custom_ops
 from .ops.composites import one_op_composites
+from .ops.flex_attention import flex_attention_in_graph
 from .ops.meta_kernels import meta_kernels
 from .ops.sync_batch_norm import sync_batch_norms
+from .ops.varlen_attention import varlen_attention_in_graph
 from .optimizer.adafactor import traceable_adafactor
 from .optimizer.loss_scaling import traceable_scalers
 from .optimizer.number_snapshot import refuse_writes
@@ -139,6 +142,7 @@ class TraceSession:
         yield lambda: self.fakes.mode
         yield lambda: patches.replaced({patches.FAKE_TENSOR_LOG: True})
         yield traced_through
+        yield preload
         yield self.checkpoints.followed
         yield only_autocast_of_the_traced_device
         yield lambda: traceable_step(self.call.optimizers)
@@ -151,6 +155,8 @@ class TraceSession:
         yield self.fakes.refusals.of_conversions
         yield self.followers.assigned.followed
         yield one_op_composites
+        yield flex_attention_in_graph
+        yield varlen_attention_in_graph
         yield sync_batch_norms
         yield no_value_checks
         yield traceable_math

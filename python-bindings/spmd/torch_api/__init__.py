@@ -11,6 +11,7 @@ not listed here.
     tensors       versions, views, storages
     modules       tables of a module, hooks, torch.compile's modules
     autograd      nodes, the running backward()
+    flex_attention FlexAttention and variable-length attention
     optimizers    hooks of step(), GradScaler
     replaced      functions and flags that a trace replaces
     settings      oneDNN, data loaders

@@ -12,7 +12,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 # A region in which torch.fx generates no Python code for a graph.
 from torch.fx._lazy_graph_module import _use_lazy_graph_module as use_lazy_graph_module
 # The tracer, its active mode, and a region that it does not record. torch.export traces forward functions only.
-from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, make_fx
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing, get_proxy_mode, get_proxy_slot, make_fx
 # The active TorchFunctionModes; a default device is one of them.
 from torch.overrides import _get_current_function_mode_stack as get_current_function_mode_stack
 # Nested containers as leaves and a structure. torch.utils.pytree is public in newer releases only.
@@ -41,6 +41,11 @@ def make_fx_options() -> dict[str, Any]:
     # "real" under the caller's own fake mode: "fake" would make new fakes, unknown to model and optimizer
     options = {"tracing_mode": "real", "_disable_torch_fn_metadata_mode": True}
     return {name: value for name, value in options.items() if name in inspect.signature(make_fx).parameters}
+
+
+def traced_node(tensor: torch.Tensor) -> torch.fx.Node:
+    """The node of the running trace that made a tensor."""
+    return get_proxy_slot(tensor, get_proxy_mode().tracer).proxy.node
 
 
 # ---- Graphs of torch.fx ----

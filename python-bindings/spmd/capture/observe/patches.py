@@ -13,7 +13,7 @@ The table has three kinds of entries:
 
   Patch    an attribute of a module, a class or a logger
   Switch   a setting of PyTorch that can only be set through a function
-  Kernels  kernels that replace those of ATen operators in PyTorch's dispatcher
+  Kernels  kernels that replace those of operators in PyTorch's dispatcher
 
 The table does not have:
 
@@ -42,6 +42,7 @@ import torch
 import torch.distributed
 import torch.utils.checkpoint
 
+from ...torch_api import flex_attention as flex
 from ...torch_api import replaced as private
 from ...torch_api.autograd import CHECKPOINT_CALLEE
 from ...torch_api.modules import compiler_stance, dynamo_config, is_dynamo_loaded
@@ -137,18 +138,19 @@ class Switch:
 
 @dataclasses.dataclass(frozen=True)
 class Kernels:
-    """Kernels of ATen's `operators` for the dispatch keys `keys`."""
+    """Kernels of the `operators` of a namespace for the dispatch keys `keys`."""
 
     operators: tuple[str, ...]
     keys: tuple[str, ...]
     reason: str
+    namespace: str = "aten"
 
     @contextlib.contextmanager
     def set_to(self, functions: Mapping[str, Callable]) -> Iterator[None]:
         """`functions`: the kernels by operator, or by "operator.overload"."""
         if unlisted := [name for name in functions if name.partition(".")[0] not in self.operators]:
             raise KeyError(f"operator {unlisted[0]!r} has no entry in {__name__}")
-        library = torch.library.Library("aten", "IMPL")
+        library = torch.library.Library(self.namespace, "IMPL")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # PyTorch warns of each kernel that is replaced, which is intended
@@ -236,6 +238,13 @@ ONE_OP = Kernels(("rms_norm", "scaled_dot_product_attention", "dropout", "_group
 FUSED_OPTIMIZERS = Kernels(("_fused_sgd_", "_fused_adam_", "_fused_adamw_", "_fused_adagrad_"), ("Meta",),
                            "Without a shape function, a fake tensor mode runs the operator on real zeros of full size.")
 SYNC_BATCH_NORM = Patch("torch.nn:SyncBatchNorm", "forward", "The operators of SyncBatchNorm exist for GPUs only.")
+
+_FLEX = "flex_attention() is an attention operator of the graph, with gradients on the CPU, where a step is traced."
+FLEX_VALIDATE_DEVICE = Patch(*flex.VALIDATE_DEVICE, _FLEX, is_optional=True)
+FLEX_CALLS_OPERATOR = Patch(*flex.CALLS_OPERATOR_DIRECTLY, _FLEX, is_optional=True)
+FLEX_OPERATOR = Patch(*flex.OPERATOR, _FLEX, is_optional=True)
+FLEX_MAKE_TABLES = Patch(*flex.MAKE_TABLES, "The trace follows which tables of blocks create_block_mask() has made.", is_optional=True)
+VARLEN_ATTENTION = Kernels((flex.VARLEN_OPERATOR,), _AUTOGRAD_KEYS, "The operator has kernels for GPUs only.", flex.VARLEN_NAMESPACE)
 
 
 @contextlib.contextmanager

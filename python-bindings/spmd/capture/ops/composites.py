@@ -108,7 +108,7 @@ class Attention(torch.autograd.Function):
         return (*grads, None, None, None, None)
 
 
-def _spelled_out_attention(query, key, value, attn_mask, dropout_p, is_causal, scale):
+def spelled_out_attention(query, key, value, attn_mask, dropout_p, is_causal, scale):
     """As products: which weights are dropped is drawn per weight, as for any dropout, and the one operator has no f64.
     A query that sees nothing gets zeros, as from scaled_dot_product_attention."""
     groups = query.shape[1] // key.shape[1]
@@ -161,7 +161,7 @@ def _attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False
         return _attention(*flat, mask, *options).unflatten(0, batch)
     query, key, value, enable_gqa = _broadcast(query, key, value, enable_gqa)
     if dropout_p or query.dtype == torch.float64:
-        return _spelled_out_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
+        return spelled_out_attention(query, key, value, attn_mask, dropout_p, is_causal, scale)
     return Attention.apply(query, key, value, attn_mask, float(dropout_p), is_causal, scale, enable_gqa)
 
 

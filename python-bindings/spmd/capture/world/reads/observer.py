@@ -22,7 +22,7 @@ from .attributes import read_attribute, read_function, read_global
 from .events import events
 from .operand_stack import VERSION, function_id, function_of, is_layout_known, operands, top
 from .records import READERS, Kind, Read, Records
-from .scope import is_called_by_us, is_observed, is_of_python
+from .scope import is_called_to_trace, is_observed, is_of_python
 from .values import CONTAINERS, LEAVES, TRACED
 from .writes import place_of
 
@@ -62,7 +62,7 @@ class Observer:
         if known is None:
             known = self._tables[id(code)] = (code, _table_of(code) if is_observed(code.co_filename, frame.f_globals, code.co_name) else None)
         if known[1] is not None and (number := function_id(frame)) not in self._functions:
-            if is_of_python(code.co_filename) and is_called_by_us(frame):
+            if is_of_python(code.co_filename) and is_called_to_trace(frame):
                 return known[1]
             self._functions.add(number)
             self._frame = frame
@@ -294,7 +294,7 @@ _OF_NUMBERS = ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE", "PRECALL", "CALL", "CA
 def _unless_called_by_us(found: tuple[_Handler, Any]) -> tuple[_Handler, Any]:
     """The handler of an instruction of Python's library, which the compiler uses as well."""
     def handle(observer: Observer, frame: types.FrameType, argument: Any) -> None:
-        if not is_called_by_us(frame):
+        if not is_called_to_trace(frame):
             found[0](observer, frame, argument)
     return handle, found[1]
 

@@ -43,12 +43,13 @@ def is_of_python(path: str) -> bool:
     return path.startswith("<frozen") or path.startswith(_STDLIB) and "site-packages" not in path
 
 
-def is_called_by_us(frame: types.FrameType) -> bool:
-    """Whether this compiler's own code has called the code of Python's library that a frame runs."""
+def is_called_to_trace(frame: types.FrameType) -> bool:
+    """Whether this compiler or a private package of PyTorch has called the code of Python's library that a frame runs. PyTorch's private
+    packages keep objects of their own there: torch.vmap reads its state by functools.cached_property."""
     caller = frame.f_back
     while caller is not None and is_of_python(caller.f_code.co_filename):
         caller = caller.f_back
-    return caller is not None and caller.f_code.co_filename.startswith(_OURS)
+    return caller is not None and caller.f_code.co_filename.startswith((_OURS, _TORCH + "_"))
 
 
 def is_observed(path: str, table: dict[str, Any], function: str = "") -> bool:
