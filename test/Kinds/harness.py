@@ -76,5 +76,5 @@ def main(name: str, names: Sequence[str], case: Callable[[str], Outcome]) -> Non
     if given.write:
         file = Path(__file__).resolve().parent / f"{name}.json"
         kept = json.loads(file.read_text()) if file.exists() else {}
-        kept[given.write] = {"counts": dict(sorted(counts.items())), "others": others}
+        kept[given.write] = {"cases": f"{counts.total()} of {len(names)}", "counts": dict(sorted(counts.items())), "others": others}
         file.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")

@@ -5,8 +5,8 @@
     python test/Kinds/optimizers_of_packages.py --packages=FOLDER pytorch_optimizer.Lion
 
 FOLDER has the packages (pip install --no-deps --target FOLDER pytorch_optimizer torch_optimizer pytorch_ranger schedulefree
-prodigyopt timm torchvision). A package that is not there is left out. optimizers_of_packages.json has the counts of every fourth class, in the
-order of this file. Each class has one of these outcomes:
+prodigyopt timm torchvision). A package that is not there is left out. optimizers_of_packages.json has the counts of all classes, and
+why a class does not train. Each class has one of these outcomes:
 
   trains   losses and parameters are eager's, in f64, to the entry of TOLERANCES for the narrowest type that eager computes with
   refused  the compiled step is an error, whose first line and place are kept

@@ -293,3 +293,12 @@ def test_a_logger_is_restored():
     with patches.replaced({patches.FAKE_TENSOR_LOG: True}):
         assert log.disabled
     assert not log.disabled
+
+
+def test_tensors_do_not_become_sequences():
+    """PyTorch's C code reads a list of tensors without dims as numbers, unless they are sequences."""
+    zero = torch.zeros(())
+    spmd.capture(lambda model, optimizer, x, y: model(x)[0].sum(), *arguments())
+    assert torch.tensor([zero, zero + 1]).tolist() == [0, 1]
+    with patches.replaced({patches.TENSOR_GETITEM: lambda tensor, index: index}):
+        assert zero["any"] == "any" and torch.tensor([zero]).tolist() == [0]

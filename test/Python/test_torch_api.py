@@ -23,8 +23,8 @@ ATTRIBUTES = {
              "_foreach_zero_",
     "torch._C": "_DisableTorchDispatch _autograd _current_autograd_node _current_graph_task_id "
                 "_dispatch_has_kernel_for_dispatch_key _distributed_c10d _len_torch_dispatch_stack _nn _parse_to "
-                "_set_grad_enabled _set_mkldnn_enabled _set_throw_on_mutable_data_ptr _storage_Use_Count "
-                "_top_saved_tensors_default_hooks",
+                "_set_grad_enabled _set_mkldnn_enabled _set_storage_access_error_msg _set_throw_on_mutable_data_ptr "
+                "_storage_Use_Count _top_saved_tensors_default_hooks",
     "torch.autograd": "_engine_run_backward _get_sequence_nr _make_grads",
     "a node of autograd": "_forward_cls _sequence_nr",
     "torch.compiler": "_is_compiling_flag _stance",

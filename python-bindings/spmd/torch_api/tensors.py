@@ -18,6 +18,9 @@ make_subclass = torch.Tensor._make_subclass
 # Makes data_ptr() raise an error, as FakeTensor's constructor does.
 set_throw_on_mutable_data_ptr = torch._C._set_throw_on_mutable_data_ptr
 
+# Takes a tensor's storage away: functions that use it raise a RuntimeError with the given text. `tensor.data = other` ends that.
+set_storage_access_error = torch._C._set_storage_access_error_msg
+
 # The private attributes of tensors whose value does not depend on the data.
 METADATA = ("_version", "_grad", "_grad_fn", "_backward_hooks", "_post_accumulate_grad_hooks")
 

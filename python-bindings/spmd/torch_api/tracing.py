@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 import torch.fx
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 # Tensors without values, and the mode that computes their shapes. torch.export makes a mode of its own.
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 # A region in which torch.fx generates no Python code for a graph.
@@ -30,6 +31,9 @@ SHAPE_FUNCTION_MODULES = ("torch._meta_registrations", "torch._refs", "torch._de
 DisableTorchDispatch = torch._C._DisableTorchDispatch
 DisableTorchFunction = torch._C.DisableTorchFunction
 DisableTorchFunctionSubclass = torch._C.DisableTorchFunctionSubclass
+
+# A region outside of the transforms of torch.func that are active, which would wrap the tensors of the region.
+outside_transforms = temporarily_clear_interpreter_stack
 
 # The number of active dispatch modes; there is no public query.
 len_torch_dispatch_stack = torch._C._len_torch_dispatch_stack

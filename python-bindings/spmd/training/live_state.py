@@ -3,9 +3,8 @@
 [Note: live state] Between two compiled steps a tensor of the model or the optimizer is in one of two states.
 
   away   the ranks have the value. The tensor's class is a subclass (made by offloaded_class) whose __torch_function__ sees
-         every use, whether by PyTorch, pickle, copy, numpy or an optimizer; the first one fetches the value and gives
-         the tensor its own class back. So nothing is copied that nobody looks at, and nothing that was looked at is
-         old.
+         uses by PyTorch, pickle, copy, numpy or an optimizer; the first one fetches the value and gives the tensor its own
+         class back. Functions that bypass __torch_function__ raise an error: the tensor has no storage (withheld.py).
   here   the tensor has the value, and whoever holds it may write. All tensors that are here are copied to the ranks
          before the next step, whether they were written or not: PyTorch can write without leaving a trace (p.data).
 
@@ -94,6 +93,7 @@ class LiveState:
       lost_values: what a released state has left without values.
       slots: all tensors.
       here: the slots whose tensors have their values.
+      is_read_by_others: another thread than the one that trains reads values.
       kept_gradients: gradients that the step clears and the ranks keep, with their parameters, whose `grad` they are not.
       was_loaded: the last before_step() took other step counters, of a checkpoint.
     """
@@ -106,7 +106,7 @@ class LiveState:
         self.kept_gradients: list[tuple[Slot, torch.Tensor]] = []
         self.was_loaded = False
         self._resting: list[Slot] = []  # which went away at the last step
-        self._thread, self._is_read_by_others = threading.get_ident(), False
+        self._thread, self.is_read_by_others = threading.get_ident(), False
         everything = whole(users.model, users.held)
         self._named = dict(everything.named_parameters(remove_duplicate=False))
         tensors = self._named | dict(everything.named_buffers(remove_duplicate=False))
@@ -282,7 +282,7 @@ class LiveState:
 
     def note_reader(self) -> None:
         """Another thread than the one that trains reads: it may use a tensor at any time, and memory stays."""
-        self._is_read_by_others |= threading.get_ident() != self._thread
+        self.is_read_by_others |= threading.get_ident() != self._thread
 
     def before_step(self, gradients: Gradients, replaced: Replaced | None = None) -> None:
         """What may have been written since the last step goes to the ranks. `gradients`: what the step does with them;
@@ -398,7 +398,7 @@ class LiveState:
             self._attach(slot, parameter)
 
     def _go_away(self) -> None:
-        if not self._is_read_by_others:
+        if not self.is_read_by_others:
             for slot in self._resting:
                 slot.free()
         here, self.here, self._resting = self.here, [], []
@@ -444,7 +444,7 @@ class LiveState:
             else:
                 self.here.remove(slot)
                 slot.go_away()
-                if not self._is_read_by_others:
+                if not self.is_read_by_others:
                     slot.free()
 
     def lose(self, error: RunError, number: int) -> None:

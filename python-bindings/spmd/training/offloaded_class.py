@@ -3,12 +3,13 @@ live_state.py)."""
 from __future__ import annotations
 
 import copy
+import sys
 from typing import Any, Callable
 
 import torch
 
 from ..offloaded import slots
-from ..torch_api.tensors import METADATA, foreach_zero_
+from ..torch_api.tensors import METADATA, foreach_zero_, make_subclass
 from ..torch_api.tracing import DisableTorchFunctionSubclass
 
 _GETTERS = ("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "grad", "grad_fn", "ndim",
@@ -18,7 +19,7 @@ _GETTERS = ("shape", "dtype", "device", "layout", "requires_grad", "is_leaf", "g
 _METHODS = ("size", "dim", "stride", "numel", "nelement", "element_size", "is_contiguous", "is_floating_point",
             "is_complex", "is_signed", "is_inference", "get_device", "requires_grad_", "register_hook",
             "retain_grad", "__len__", "register_post_accumulate_grad_hook", "dim_order", "storage_offset",
-            "ndimension", "is_shared")
+            "ndimension")
 
 
 def _metadata() -> set[Any]:
@@ -31,6 +32,7 @@ def _metadata() -> set[Any]:
 
 _METADATA = _metadata()
 _CLEARS = {torch.Tensor.zero_, foreach_zero_}
+_PARAMETER_NEW = torch.nn.Parameter.__new__.__code__
 
 
 def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -42,7 +44,11 @@ def _torch_function(cls: type, func: Callable, types: Any, args: tuple = (), kwa
             slot.come_back()  # zero_grad(set_to_none=False)
         else:
             slot.fetch()
-    return func(*args, **(kwargs or {}))
+    result = func(*args, **(kwargs or {}))
+    if func is torch.Tensor.detach and sys._getframe(1).f_code is _PARAMETER_NEW:
+        # Parameter(p) has seen the class of an offloaded tensor, for which detach() has to keep the class.
+        return make_subclass(type(args[0]), result, False)
+    return result
 
 
 def _deepcopy(self: torch.Tensor, memo: dict) -> torch.Tensor:

@@ -16,8 +16,9 @@ from ..offloaded import set_slot
 from ..run.runtime import Trainer
 from ..tensor_info import TensorInfo
 from ..torch_api.tensors import cdata_of, make_subclass, storage_use_count
-from ..torch_api.tracing import DisableTorchFunctionSubclass
+from ..torch_api.tracing import DisableTorchFunctionSubclass, outside_transforms
 from .offloaded_class import offloaded_class
+from .withheld import give_back, withhold
 
 
 class Owner(Protocol):
@@ -27,11 +28,13 @@ class Owner(Protocol):
       trainer: reads and writes the ranks' values.
       lock: held while a value moves.
       here: the slots whose tensors have their values.
+      is_read_by_others: another thread than the one that trains reads values.
     """
 
     trainer: Trainer
     lock: threading.RLock
     here: list[Slot]
+    is_read_by_others: bool
 
     def check(self) -> None:
         """Raises when the state is lost."""
@@ -53,18 +56,24 @@ class Slot:
     is_here: bool = True
     has_value: bool = True  # false of a tensor that was made for the ranks' value, or has no memory, until that is read
     freed: int = 0  # bytes of memory that it has given back
+    memory: torch.Tensor | None = None  # of a tensor that is away, whose storage is withheld
     is_kept: ClassVar[bool] = True  # the ranks have a value
     can_clear: ClassVar[bool] = False  # zero_() comes without fetching
+    is_withheld: ClassVar[bool] = True  # the tensor has no storage while it is away
 
     def fetch(self) -> None:
-        """Brings the ranks' value here, if it is away."""
-        with self.owner.lock, uninterrupted():
+        """Brings the ranks' value here, if it is away. After an error it is still away."""
+        with self.owner.lock, uninterrupted(), outside_transforms():
             if self.is_here:
                 return
             self.owner.check()
             self.owner.note_reader()
             self.come_back()
-            self.download()
+            try:
+                self.download()
+            except BaseException:
+                self.go_away()
+                raise
             self.owner.here.append(self)
 
     def bring(self) -> None:
@@ -75,17 +84,18 @@ class Slot:
             self.owner.here.append(self)
 
     def download(self) -> None:
-        tensor, self.has_value = self.tensor, True
+        tensor, trainer, key = self.tensor, self.owner.trainer, (self.info.state, self.info.name)
         with torch.no_grad():
-            trainer, key = self.owner.trainer, (self.info.state, self.info.name)
             if not tensor.is_contiguous() or tensor.device.type != "cpu" and not trainer.copies_tensor(*key, tensor):
                 tensor.copy_(to_torch(trainer.read(*key), self.info.dtype))
+                self.has_value = True
                 return
             if tensor.device.type == "cpu":
                 trainer.read(*key, out=to_numpy(tensor)[0])
             else:
                 trainer.copy_tensor(*key, tensor)
                 torch.cuda.current_stream(tensor.device).synchronize()  # other streams and threads may use it next
+            self.has_value = True
             if not tensor.is_inference():  # autograd must know that values saved for a backward are gone
                 torch.autograd.graph.increment_version(tensor)
 
@@ -109,12 +119,18 @@ class Slot:
         self.tensor.__class__ = offloaded_class(type(self.tensor))
         set_slot(self.tensor, self)
         self.is_here = False
+        # A thread that has just looked for the value may be about to use the memory.
+        if self.is_withheld and self.tensor.numel() and not self.owner.is_read_by_others:
+            self.memory = withhold(self.tensor, self.info)
 
     def come_back(self) -> None:
         """Gives the tensor its own class; its value is what it was when it went away, if it `has_value`."""
         set_slot(self.tensor, None)
         self.tensor.__class__ = type(self.tensor).__mro__[1]
         self.is_here = True
+        if self.memory is not None:
+            give_back(self.tensor, self.memory)
+            self.memory = None
         if self.freed:
             self.tensor.untyped_storage().resize_(self.freed)
             self.freed = 0
@@ -125,7 +141,7 @@ class Slot:
         with DisableTorchFunctionSubclass():
             if self.is_here or self.freed or self.info.state == "grad" or self.has_alias():
                 return
-            storage = self.tensor.untyped_storage()
+            storage = self._memory.untyped_storage()
             is_shared = storage.device.type == "cpu" and storage.is_shared()  # true of all on GPUs
             if not storage.nbytes() or not storage.resizable() or is_shared:
                 return
@@ -136,11 +152,17 @@ class Slot:
 
     def has_alias(self) -> bool:
         """True when another tensor or array shares the memory."""
-        return _owners_of_memory(self.tensor) > _OWNERS_OF_OWN
+        return _owners_of_memory(self._memory) > _OWNERS_OF_OWN
+
+    @property
+    def _memory(self) -> torch.Tensor:
+        return self.tensor if self.memory is None else self.memory
 
 
 class Constant(Slot):
     """A tensor that the step reads and belongs to no module: the ranks never write it."""
+
+    is_withheld = False
 
     def download(self) -> None:
         pass
@@ -186,6 +208,7 @@ class UnkeptGradient(Slot):
 
     is_kept = False
     can_clear = True
+    is_withheld = False  # autograd may add to it
 
     def fetch(self) -> None:
         raise RuntimeError(f"the gradient that the step leaves in parameter {self.info.name!r} is not kept on the ranks\n  "

@@ -48,6 +48,7 @@ from ...torch_api.autograd import CHECKPOINT_CALLEE
 from ...torch_api.modules import compiler_stance, dynamo_config, is_dynamo_loaded
 from ...torch_api.operators import destroy_library
 from ...torch_api.settings import set_mkldnn_enabled
+from .sequence_slots import kept_sequence_slots
 
 
 class Entry(Protocol):
@@ -93,14 +94,16 @@ class Patch:
         is_own = self.name in vars(owner)
         # From the table of the owner, because getattr() would turn a class method into a bound method.
         saved = vars(owner)[self.name] if is_own else None if self.is_lazy else getattr(owner, self.name)
-        setattr(owner, self.name, value)
+        with kept_sequence_slots(owner):
+            setattr(owner, self.name, value)
         try:
             yield
         finally:
-            if is_own:
-                setattr(owner, self.name, saved)
-            else:
-                delattr(owner, self.name)  # a base class has it, or nothing
+            with kept_sequence_slots(owner):
+                if is_own:
+                    setattr(owner, self.name, saved)
+                else:
+                    delattr(owner, self.name)  # a base class has it, or nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,10 +201,8 @@ class Shared:
 
 # model/: modules, tensors and what PyTorch runs around them
 
-FAKE_TENSOR_DATA = Patch(private.FAKE_TENSOR, "data",
-                         "The tracer must see assignments to .data, which are not operators.")
-MODULE_TO = Patch("torch.nn:Module", "to",
-                  "A cast of a module inside a step would replace parameters that the step trains.")
+FAKE_TENSOR_DATA = Patch(private.FAKE_TENSOR, "data", "The tracer must see assignments to .data, which are not operators.")
+MODULE_TO = Patch("torch.nn:Module", "to", "A cast of a module inside a step would replace parameters that the step trains.")
 AUTOCAST_INIT = Patch("torch:autocast", "__init__", "A region that the step disables itself is not an error.")
 AUTOCAST_ENTER = Patch("torch:autocast", "__enter__",
                        "Autocast for another device would have no effect on a trace on CPU fakes.")
@@ -280,8 +281,7 @@ FUNCTION_APPLY = Patch("torch.autograd:Function", "apply",
                        "A torch.autograd.Function receives tensors, not rows whose number depends on data.")
 ONE_HOT = Patch("torch.nn.functional", "one_hot", "A mask from a one-hot tensor selects the rows of one class.")
 JIT_SCRIPT = Patch("torch.jit", "script", "The compiler of TorchScript only accepts PyTorch's own functions.")
-FAKE_TENSOR_TOLIST = Patch(private.FAKE_TENSOR, "tolist",
-                           "The trace follows sizes of segments from a tensor to split().")
+FAKE_TENSOR_TOLIST = Patch(private.FAKE_TENSOR, "tolist", "The trace follows sizes of segments from a tensor to split().")
 TENSOR_SPLIT = Patch("torch:Tensor", "split", "A split by data-dependent sizes gives segments of unknown length.")
 
 COV = Kernels(("cov",), _AUTOGRAD_KEYS, "torch.cov reads values only to warn.")
