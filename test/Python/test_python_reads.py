@@ -6,12 +6,14 @@ import collections
 import contextvars
 import copy
 import dataclasses
+import enum
 import functools
 import inspect
 import itertools
 import json
 import operator
 import os
+import tempfile
 import types
 from pathlib import Path
 from typing import Any, Callable, Iterator
@@ -92,6 +94,16 @@ class Layer(nn.Module):
         self.scale = 1.0
 
 
+class Mode(enum.Enum):
+    A = 1.0
+
+
+def make_file() -> Path:
+    path = Path(tempfile.mkdtemp()) / "scale"
+    path.write_text("1.0")
+    return path
+
+
 def handed(owner: Any) -> float:
     return owner.scale
 
@@ -156,7 +168,21 @@ CASES: dict[str, tuple[Callable[[], Any], Callable[[Any], float], Callable[[Any,
                            lambda o, v: setattr(o.o, "__class__", Doubled if v > 1 else OfParent)),
     "missing": (argparse.Namespace, lambda o: 2.0 if hasattr(o, "scale") else 1.0, lambda o, v: v > 1 and setattr(o, "scale", v)),
     "raised": (argparse.Namespace, lambda o: read_or_one(o), lambda o, v: v > 1 and setattr(o, "scale", v)),
+    "method of a dict": (lambda: argparse.Namespace(get={"a": 1.0}.get), lambda o: o.get("a"), lambda o, v: o.get.__self__.update(a=v)),
+    "method of a dict in map": (lambda: {"a": 1.0}, lambda o: list(map(o.__getitem__, ["a"]))[0], lambda o, v: o.update(a=v)),
+    "attribute of a function": (lambda: make_closure()[0], lambda o: vars(o).get("scale", 1.0), lambda o, v: setattr(o, "scale", v)),
+    "pattern": (Options, lambda o: matched(o), lambda o, v: setattr(o, "scale", v)),
+    "value of an enum": (lambda: Mode, lambda o: o.A.value, lambda o, v: setattr(o.A, "_value_", v)),
+    "file": (make_file, lambda o: float(open(o).read()), lambda o, v: o.write_text(str(v))),
+    "whether a file is there": (make_file, lambda o: 1.0 if o.exists() else 2.0, lambda o, v: o.unlink() if v > 1 else o.write_text("")),
 }
+
+
+def matched(owner: Any) -> float:
+    match owner:
+        case Options(scale):
+            return scale
+    return 3.0
 
 
 def read_or_one(owner: Any) -> float:
@@ -193,6 +219,7 @@ def restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Parent, "gain", 1.0)
     monkeypatch.setattr(Meta, "gain", 1.0)
     monkeypatch.setenv("SPMD_TEST_SCALE", "1.0")
+    monkeypatch.setattr(Mode.A, "_value_", 1.0)
     settings.scale = 1.0
     CONTEXT.set(1.0)
 

@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from ....torch_api.modules import buffers_of, children_of, parameters_of
-from .records import READERS, Kind, Read, Records, look_up
+from .places import READERS, Kind, Read, look_up
+from .records import Records
+from .scope import is_observed, is_of_python
 from .values import ABSENT, TRACED, is_leaf
 
 _IGNORED_MODULES = ("torch", "spmd", "builtins", "typing", "sys", "warnings", "logging")
@@ -62,7 +64,9 @@ def read_attribute(records: Records, value: Any, name: str) -> None:
         if not hasattr(types.MethodType, name):
             read_attribute(records, value.__func__, name)
     elif isinstance(value, types.FunctionType):
-        if not hasattr(types.FunctionType, name):
+        if name == "__dict__":
+            records.note_table(value, value.__dict__)
+        elif not hasattr(types.FunctionType, name):
             records.read(value, Read(Kind.ATTRIBUTE, name), value.__dict__.get(name, ABSENT), lambda: value.__name__)
     elif isinstance(value, threading.local):
         records.read(value, Read(Kind.COMPUTED, name), READERS[Kind.COMPUTED](value, name), lambda: label_of(value))
@@ -115,7 +119,7 @@ def _read_of_instance(records: Records, value: Any, cls: type, name: str) -> Non
                     records.read(value, Read(Kind.COMPUTED, name), found, label)
         else:
             _read_member(records, cls, name)  # a property: its own code is observed
-            if isinstance(member, property) and not isinstance(member.fget, types.FunctionType):
+            if isinstance(member, property) and not isinstance(member.fget, types.FunctionType) or _is_of_pythons_library(member):
                 records.read(value, Read(Kind.COMPUTED, name), READERS[Kind.COMPUTED](value, name), label)
         return
     table = _table_of(value)
@@ -143,6 +147,12 @@ def _read_registered(records: Records, module: torch.nn.Module, name: str) -> No
                 records.register(table, label_of(module), records.was_there(module, Kind.ATTRIBUTE))
                 records.read(table, Read(Kind.ITEM, name), table[name], lambda: label_of(module))
             return
+
+
+def _is_of_pythons_library(descriptor: Any) -> bool:
+    """Whether code of Python's library that is not observed finds the value, as of members of enums."""
+    code = getattr(look_up(type(descriptor), "__get__"), "__code__", None)
+    return code is not None and is_of_python(code.co_filename) and not is_observed(code.co_filename, {})
 
 
 def _is_data_descriptor(member: Any) -> bool:

@@ -5,77 +5,20 @@ import builtins
 import contextvars
 import functools
 import operator
+import os
 import pickle
 import types
-import weakref
 from typing import Any, Callable
 
 import torch
 
 from ...errors import Frame, error_at
 from .attributes import label_of, read_attribute
+from .entries import read_all, read_contained, read_item, read_size, write_attribute, write_item
 from .guards import line_of
-from .records import READERS, Kind, Read, Records
-from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED
-from .writes import place_of
-
-__all__ = ["call", "label_of", "read_all", "read_contained", "read_item", "read_size", "write_attribute", "write_item"]
-
-
-def read_item(records: Records, container: Any, key: Any) -> None:
-    """The step reads container[key]."""
-    if not isinstance(container, CONTAINERS) or not records.is_known(container):
-        return
-    if isinstance(key, slice) or not isinstance(key, (*LEAVES, type, types.FunctionType, torch.nn.Module, weakref.ref)):
-        if not isinstance(key, TRACED):
-            records.read_contents(container)
-        return
-    owner = records.owner_of(container)
-    if owner is not None:
-        read_attribute_of_table(records, owner, container, key)
-        return
-    try:
-        found = dict.get(container, key, ABSENT) if isinstance(container, dict) else container[key]
-    except (LookupError, TypeError):
-        found = ABSENT
-    records.read(container, Read(Kind.ITEM, key), found, lambda: label_of(container))
-    if found is ABSENT and hasattr(type(container), "__missing__"):  # may make the entry
-        records.write(container, key, lambda: label_of(container))
-
-
-def read_attribute_of_table(records: Records, owner: Any, table: dict[str, Any], name: Any) -> None:
-    """vars(owner)[name]."""
-    records.read(owner, Read(Kind.ATTRIBUTE, name), table.get(name, ABSENT), lambda: label_of(owner))
-
-
-def read_contained(records: Records, container: Any, key: Any) -> None:
-    """The step asks whether key is in container."""
-    if not isinstance(container, CONTAINERS) or not records.is_known(container):
-        return
-    if isinstance(container, MAPPINGS) and isinstance(key, LEAVES):
-        owner = records.owner_of(container)
-        if owner is not None:
-            read_attribute_of_table(records, owner, container, key)
-        else:
-            records.read(container, Read(Kind.CONTAINED, key), key in container, lambda: label_of(container))
-    elif not isinstance(key, TRACED):
-        records.read_contents(container)
-
-
-def read_size(records: Records, container: Any) -> None:
-    """The step reads how many entries there are."""
-    records.read(container, Read(Kind.SIZE, None), len(container), lambda: label_of(container))
-
-
-def read_all(records: Records, value: Any, depth: int = 0) -> None:
-    """The step, or a function in C that it calls, reads everything in a value."""
-    if isinstance(value, CONTAINERS):
-        if records.is_known(value):
-            records.read_contents(value)
-    elif isinstance(value, tuple) and depth < 2:
-        for entry in value[:64]:
-            if not isinstance(entry, (*TRACED, *LEAVES)):
-                read_all(records, entry, depth + 1)
+from .places import READERS, Kind, Read
+from .records import Records
+from .values import ABSENT, BOUND, CONTAINERS, LEAVES, MAPPINGS, TRACED
 
 
 def read_by_others(records: Records, function: types.FunctionType, args: list[Any]) -> None:
@@ -90,29 +33,9 @@ def read_by_others(records: Records, function: types.FunctionType, args: list[An
 _OPAQUE = (*TRACED, *CONTAINERS, torch.nn.Module, torch.optim.Optimizer, type, types.FunctionType, types.MethodType, types.ModuleType)
 
 
-def write_attribute(records: Records, owner: Any, name: str) -> None:
-    """The step is about to put something in owner.name."""
-    place = place_of(owner, name)
-    if place is not None:
-        records.write_place(place[0], Read(place[1], name), lambda: label_of(owner))
-
-
-def write_item(records: Records, container: Any, key: Any) -> None:
-    """The step is about to write container[key]."""
-    if isinstance(container, CONTAINERS) and records.is_known(container):
-        owner = records.owner_of(container)
-        if owner is not None:
-            records.write_place(owner, Read(Kind.ATTRIBUTE, key), lambda: label_of(owner))
-        elif isinstance(container, dict) and isinstance(key, LEAVES) and not isinstance(key, slice):
-            records.write_place(container, Read(Kind.ITEM, key), lambda: label_of(container))
-        else:
-            records.write(container, None, lambda: label_of(container))
-
-
 def call(records: Records, function: Any, args: list[Any]) -> None:
     """The step calls a function that is not written in Python."""
-    if isinstance(function, types.BuiltinFunctionType) and (owner := function.__self__) is not None \
-            and not isinstance(owner, types.ModuleType):
+    if isinstance(function, BOUND) and (owner := function.__self__) is not None and not isinstance(owner, types.ModuleType):
         function, args = getattr(type(owner), function.__name__, function), [owner, *args]  # a bound method
     known = _KNOWN.get(function) if isinstance(function, _HASHED) else None
     if known is not None:
@@ -148,6 +71,9 @@ def call(records: Records, function: Any, args: list[Any]) -> None:
     if any(value is getattr or isinstance(value, _GETTERS) for value in args):
         _apply(records, args)
     for value in args:
+        if isinstance(value, BOUND) and isinstance(value.__self__, CONTAINERS):  # {…}.get, which is called later
+            if _METHODS.get((_family(type(value.__self__)), value.__name__)) not in (_write_any, _write_one):
+                read_all(records, value.__self__)
         read_all(records, value)
         records.note_taken(value)
 
@@ -192,7 +118,7 @@ def _setattr(records: Records, args: list[Any]) -> None:
 
 
 def _vars(records: Records, args: list[Any]) -> None:
-    if args and not isinstance(args[0], (*TRACED, type, types.ModuleType)):
+    if args and not isinstance(args[0], (*TRACED, type)):
         read_attribute(records, args[0], "__dict__")
 
 
@@ -231,6 +157,24 @@ def _type_of(records: Records, args: list[Any]) -> None:
                                 "its type differs",
                                 "use isinstance(value, int) or isinstance(value, float)")
     _class_of(records, args)
+
+
+def _status(records: Records, args: list[Any]) -> None:
+    """Functions of Python's library ask only whether a file is there."""
+    if args and isinstance(args[0], (str, bytes, os.PathLike)):
+        is_asked = records.line()[0].co_name in ("exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink")
+        records.read_file(os.path.abspath(os.fsdecode(args[0])), "kind" if is_asked else "status")
+
+
+def match_class(records: Records, value: Any, cls: type, names: tuple[str, ...], count: int) -> None:
+    """A pattern of a class with `count` attributes by their order, and some by their names."""
+    _class_of(records, [value])
+    if not isinstance(value, cls):
+        return
+    if count:
+        read_attribute(records, cls, "__match_args__")
+    for name in (*getattr(cls, "__match_args__", ())[:count], *names):
+        read_attribute(records, value, name)
 
 
 def _nothing(records: Records, args: list[Any]) -> None:
@@ -276,7 +220,7 @@ _KNOWN: dict[Any, Callable[[Records, list[Any]], None]] = {
     setattr: _setattr, delattr: _setattr, object.__setattr__: _setattr, object.__delattr__: _setattr,
     vars: _vars, len: _len, contextvars.ContextVar.get: _context, contextvars.ContextVar.set: _set_context,
     **dict.fromkeys((object.__reduce_ex__, object.__reduce__, getattr(object, "__getstate__", None), pickle.dumps), _instance),
-    isinstance: _class_of, type: _type_of,
+    isinstance: _class_of, type: _type_of, os.stat: _status, os.lstat: _status, os.access: _status,
     **dict.fromkeys((issubclass, id, callable, hash, super, print, object.__new__, object.__init__, builtins.__build_class__,
                      builtins.__import__, globals, locals, repr), _nothing),
 }

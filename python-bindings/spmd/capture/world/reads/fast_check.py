@@ -10,7 +10,7 @@ from typing import Any, Callable, Sequence
 
 import torch
 
-from .records import READERS, Kind, contents
+from .places import READERS, Kind, contents
 from .values import ABSENT, TENSOR, Digest
 
 

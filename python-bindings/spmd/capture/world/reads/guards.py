@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from ...errors import Frame
 from ..device_meshes import is_made_of_meshes
 from .fast_check import FastCheck, Place
-from .records import READERS, Holder, Kind, Read, Records, path_of
+from .places import READERS, Kind, Read, path_of
+from .records import Holder, Records
 from .scope import is_of_torch
-from .values import ABSENT, CODE, CONTAINERS, TENSOR, is_leaf, kept, same_leaf
+from .values import ABSENT, BOUND, CODE, CONTAINERS, TENSOR, is_leaf, kept, same_leaf
 
 
 class Difference(NamedTuple):
@@ -116,6 +117,8 @@ class ReadGuards:
             return len(before) == len(now) and all(self._is_same(a, b, compared) for a, b in zip(before, now))
         if isinstance(before, types.MethodType):
             return self._is_same(before.__func__, now.__func__, compared) and self._is_same(before.__self__, now.__self__, compared)
+        if isinstance(before, BOUND) and not isinstance(before.__self__, (types.ModuleType, type(None))):
+            return before.__name__ == now.__name__ and self._is_same(before.__self__, now.__self__, compared)
         if isinstance(before, types.FunctionType):
             cells = zip(before.__closure__ or (), now.__closure__ or ())
             return before.__code__ is now.__code__ and self._is_same(before.__defaults__, now.__defaults__, compared) \

@@ -7,43 +7,19 @@ from __future__ import annotations
 
 import array
 import collections
-import enum
 import random
 import sys
 import types
-import warnings
 import weakref
-from typing import Any, Callable, Iterator, NamedTuple
+from typing import Any, Callable, Iterator
 
 import torch
 
 from ...errors import Frame
+from .files import File
+from .places import READERS, Kind, Read, contents, look_up, path_of
 from .scope import is_of_python
-from .values import ABSENT, CONTAINERS, LEAVES, MAPPINGS, TRACED, is_leaf, kept
-
-
-class Kind(enum.Enum):
-    """What is read of a holder."""
-
-    ATTRIBUTE = enum.auto()  # the entry `key` of its __dict__
-    COMPUTED = enum.auto()  # what getattr() gives for `key`: slots, and attributes that code of C computes
-    MEMBER = enum.auto()  # what the class `holder`, or one of its bases, defines as `key`
-    ITEM = enum.auto()  # the entry `key` of a dict, list or deque
-    CONTAINED = enum.auto()  # whether `key` is in a dict
-    CONTENTS = enum.auto()  # all entries, in their order
-    SIZE = enum.auto()  # the number of entries
-    CELL = enum.auto()  # the variable of a closure
-    GLOBAL = enum.auto()  # the entry `key` of a module's globals
-    CONTEXT = enum.auto()  # the value of a context variable
-    CLASS = enum.auto()  # the class of an instance
-    STATE = enum.auto()  # how far an iterator is
-
-
-class Read(NamedTuple):
-    """A place in a holder."""
-
-    kind: Kind
-    key: Any
+from .values import ABSENT, BOUND, CONTAINERS, LEAVES, TRACED, is_leaf, kept
 
 
 class Holder:
@@ -75,71 +51,6 @@ class Holder:
         return owner is None or isinstance(owner, types.CellType) and sys.getrefcount(owner) <= 3  # here, its holder and the call
 
 
-def look_up(cls: type, name: str) -> Any:
-    """What a class or one of its bases defines, as it stands there: no descriptor is called."""
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return ABSENT
-
-
-def _item(holder: Any, key: Any) -> Any:
-    try:
-        return holder.get(key, ABSENT) if type(holder) in (dict, collections.OrderedDict) else \
-            dict.get(holder, key, ABSENT) if isinstance(holder, dict) else holder[key]
-    except (LookupError, TypeError):
-        return ABSENT
-
-
-def contents(container: Any) -> tuple[Any, ...]:
-    """The entries of a container, keys and values of a dict; of a large one the number of entries."""
-    if len(container) > 10_000:  # data, not a configuration
-        return (len(container),)
-    if isinstance(container, MAPPINGS):
-        return (*container.keys(), *container.values())
-    return tuple(container)
-
-
-def _attribute(holder: Any, key: str) -> Any:
-    try:
-        return getattr(holder, key)
-    except Exception:  # an empty slot, or a class that raises another error
-        return ABSENT
-
-
-def _cell(holder: Any, key: Any) -> Any:
-    try:
-        return holder.cell_contents
-    except ValueError:
-        return ABSENT
-
-
-def _state(iterator: Any) -> str:
-    """What a copy of an iterator begins with, as text."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that iterators will not be copied in later versions of Python
-            return repr(iterator.__reduce__())
-    except TypeError:
-        return repr(iterator)
-
-
-READERS: dict[Kind, Callable[[Any, Any], Any]] = {
-    Kind.ATTRIBUTE: lambda holder, key: holder.__dict__.get(key, ABSENT),
-    Kind.COMPUTED: _attribute,
-    Kind.MEMBER: look_up,
-    Kind.ITEM: _item,
-    Kind.CONTAINED: lambda holder, key: key in holder,
-    Kind.CONTENTS: lambda holder, key: contents(holder),
-    Kind.SIZE: lambda holder, key: len(holder),
-    Kind.CELL: _cell,
-    Kind.GLOBAL: lambda holder, key: holder.get(key, ABSENT),
-    Kind.CONTEXT: lambda holder, key: holder.get(ABSENT),
-    Kind.CLASS: lambda holder, key: type(holder),
-    Kind.STATE: lambda holder, key: _state(holder),
-}
-
-
 class Records:
     """The holders of one trace."""
 
@@ -155,6 +66,7 @@ class Records:
         self.with_modes: frozenset[int] = frozenset()  # the ids of modules whose train() or eval() is in the key of a call
         self.rank: Frame | None = None  # where the step asks for the number of its process
         self.taken: list[tuple[Any, str, tuple[types.CodeType, int]]] = []  # iterators that the step moves on
+        self._files: dict[str, File] = {}
 
     def holder(self, value: Any, label: Callable[[], str]) -> Holder:
         """That of an object; makes one where there is none."""
@@ -185,6 +97,8 @@ class Records:
         elif not isinstance(value, (*LEAVES, *TRACED)):
             if isinstance(value, CONTAINERS):
                 self._containers.setdefault(id(value), (value, label))
+            elif isinstance(value, BOUND) and not isinstance(value.__self__, types.ModuleType) and depth < 4:
+                self.register(value.__self__, label, was_there, depth + 1)
             if was_there:
                 self._objects.setdefault(id(value), (value, label))
 
@@ -204,6 +118,11 @@ class Records:
                 now = contents(owner)
                 if all(isinstance(value, LEAVES) for value in (*now, *holder.before)) and now != holder.before:
                     yield holder.label, holder.written_at
+
+    def read_file(self, path: str, what: str = "contents") -> None:
+        """The step reads a file or a folder; `what`: a method of File."""
+        file = self._files.setdefault(path, File(path))
+        self.read(file, Read(Kind.FILE, what), getattr(file, what)(), lambda: path)
 
     def note_rank(self, frame: types.FrameType) -> None:
         """The step asks for the number of its process."""
@@ -296,15 +215,3 @@ def _is_random(value: Any) -> bool:
 
 def _name_of(value: Any) -> str:
     return value.__name__ if isinstance(value, (type, types.ModuleType)) else type(value).__name__
-
-
-def path_of(label: str, read: Read) -> str:
-    """How errors name a place."""
-    if read.kind in (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER):
-        return f"{label}.{read.key}"
-    if read.kind in (Kind.ITEM, Kind.CONTAINED):
-        return f"{label}[{read.key!r}]"
-    if read.kind is Kind.GLOBAL:
-        return str(read.key)
-    prefix = {Kind.SIZE: 'the size of ', Kind.CLASS: 'the class of '}.get(read.kind, '')
-    return f'{prefix}{label}'

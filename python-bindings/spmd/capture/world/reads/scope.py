@@ -25,9 +25,10 @@ _AROUND_MODULES = _TORCH + os.path.join("nn", "modules", "module.py")
 # Parts of Python that read or copy the user's objects.
 _OF_PYTHON = tuple(_STDLIB + part.replace("/", os.sep) for part in (
     "collections/", "contextlib.py", "copy.py", "dataclasses.py", "functools.py", "types.py", "os.py", "operator.py", "statistics.py",
-    "fractions.py", "string.py", "queue.py", "heapq.py", "bisect.py", "configparser.py", "weakref.py"))
+    "fractions.py", "string.py", "queue.py", "heapq.py", "bisect.py", "configparser.py", "weakref.py", "pathlib.py", "genericpath.py"))
 _WEAKREF = _STDLIB + "weakref.py"
-_FROZEN = ("<frozen os>", "<frozen _collections_abc>")  # os.environ; what mappings inherit
+_FROZEN = ("<frozen os>", "<frozen _collections_abc>", "<frozen genericpath>")  # os.environ; what mappings inherit; os.path.exists
+FILE_READERS = frozenset(("torch.serialization",))  # modules of PyTorch that open the user's files
 # Libraries whose numbers reach no graph: arithmetic on shapes, progress bars, numerics on values that are compared as arrays.
 _LIBRARIES = ("sympy", "mpmath", "numpy", "tqdm", "networkx", "triton", "packaging", "filelock", "huggingface_hub", "pytest", "_pytest",
               "pluggy", "tensorboard", "wandb", "rich")

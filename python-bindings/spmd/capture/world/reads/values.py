@@ -20,6 +20,7 @@ LEAVES = (bool, int, float, complex, str, bytes, types.NoneType, types.EllipsisT
 MAPPINGS = (dict, types.MappingProxyType)
 CONTAINERS = (*MAPPINGS, list, set, collections.deque, bytearray, array.array)  # that can change, and that only code of C reads and writes
 TRACED = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool, torch.UntypedStorage, torch.TypedStorage, torch.Generator)
+BOUND = (types.BuiltinFunctionType, types.MethodWrapperType)  # functions of C, with the object whose method they are
 CODE = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, type, types.ModuleType)
 
 

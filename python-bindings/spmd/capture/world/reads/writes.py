@@ -13,7 +13,8 @@ import torch
 from ...errors import Frame
 from ..device_meshes import is_made_of_meshes
 from .guards import line_of
-from .records import READERS, Kind, Read, Records, look_up, path_of
+from .places import READERS, Kind, Read, look_up, path_of
+from .records import Records
 from .values import ABSENT, CONTAINERS, TRACED, same_leaf
 
 NUMBERS = (int, float)
