@@ -91,8 +91,8 @@ ROWS = [
     Row("405B on 512, checkpointed", "405b-checkpointed", 512, (), Goal(gib=58), "405B on 512, no trades"),
     Row("planning 405B", "405b", 512, ("--no-budget-trades",), Goal(cpu_s=5, rss_mb=600)),
     Row("planning 126 layers of 8B", "8b-126-layers", 8, ("--no-budget-trades",), Goal(cpu_times=4.5), "8B bf16, no trades"),
-    Row("planning Mixtral on 64", "mixtral-64", 64, ("--no-budget-trades",)),
-    Row("planning Mixtral on 512", "mixtral-512", 512, ("--no-budget-trades",), Goal(cpu_times=1.2, rss_mb=400),
+    Row("planning Mixtral on 64", "mixtral-64", 64, ("--policy=auto", "--no-budget-trades")),
+    Row("planning Mixtral on 512", "mixtral-512", 512, ("--policy=auto", "--no-budget-trades"), Goal(cpu_times=1.2, rss_mb=400),
         "planning Mixtral on 64"),
 ]
 
@@ -112,7 +112,8 @@ def plan(row: Row, cache: Path) -> Result | None:
     """Plans a row; None if there is no plan, whose reason is on stderr."""
     program = cache / "plan.mlir"
     package = capture(row.step, cache)
-    process = subprocess.Popen([plan_time.program("spmd-compile"), package, f"--ranks={row.ranks}", f"--policy-file={UNITS}",
+    policy = [] if any(option.startswith("--policy") for option in row.options) else [f"--policy-file={UNITS}"]
+    process = subprocess.Popen([plan_time.program("spmd-compile"), package, f"--ranks={row.ranks}", *policy,
                                 "--target=cuda:sm_90", "--compile-to=plan", "--quiet", f"--json={cache / 'report.json'}",
                                 *row.options, "-o", program])
     _, status, usage = os.wait4(process.pid, 0)

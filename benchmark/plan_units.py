@@ -14,12 +14,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from plan_time import _program, model
+from plan_time import program, model
 
 
 def units_of(step: Path, ranks: int) -> list[list[str]]:
     """The modules of each unit of `auto` but the root, in the order of the plan."""
-    report = json.loads(subprocess.run([_program("spmd-report"), "units", step, "--policy=auto", f"--ranks={ranks}", "--json"],
+    report = json.loads(subprocess.run([program("spmd-report"), "units", step, "--policy=auto", f"--ranks={ranks}", "--json"],
                                        check=True, stdout=subprocess.PIPE).stdout)
     return [unit["modules"] for unit in report["units"] if unit["name"]]
 
@@ -46,7 +46,7 @@ def main() -> None:
             if number > 1:
                 Path(folder, "units.json").write_text(json.dumps(joined(units, number)))
                 policy = [f"--policy-file={folder}/units.json"]
-            subprocess.run([_program("spmd-compile"), options.step, f"--ranks={options.ranks}", f"--target={options.target}",
+            subprocess.run([program("spmd-compile"), options.step, f"--ranks={options.ranks}", f"--target={options.target}",
                             *policy, "--compile-to=plan", "--quiet", "-o", f"{folder}/plan.mlir"], check=True)
             rows.append((f"{number} of auto" if number > 1 else policy[0], model(Path(folder, "plan.mlir"), *network)))
     best = min(time["step_ms"] for _, time in rows)

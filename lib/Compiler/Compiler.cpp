@@ -6,6 +6,7 @@
 #include "RecomputedValues.h"
 #include "Report.h"
 #include "dialects/Spmd/Iterations.h"
+#include "dialects/Spmd/Roles.h"
 #include "spmd/Conversion/KernelToPlan/RepeatIterations.h"
 #include "spmd/Conversion/PlanToRuntime/PlanToRuntime.h"
 #include "spmd/Import/Import.h"
@@ -332,11 +333,16 @@ bool Compiler::mayLeaveOutIterations() const {
          options.pipeline.after.empty();
 }
 
+static bool hasSeveralBackwardPasses(ModuleOp module) {
+  auto phases = module->getAttrOfType<ArrayAttr>(kPhasesAttr);
+  return phases && llvm::count(phases.getAsValueRange<StringAttr>(), "backward") > 1;
+}
+
 /// Whether the compiler may choose what backward recomputes. Programs of few and of more iterations of a loop, which are
-/// compiled apart, could get different choices.
+/// compiled apart, could get different choices; whether iterations are left out must not matter.
 bool Compiler::mayTradeMemory() const {
   return !options.noBudgetTrades && !options.memoryBudget && options.pipeline.recompute == 0 &&
-         !(*module)->hasAttr(kIterationsAttr);
+         !(*module)->hasAttr(kIterationsAttr) && !hasSeveralBackwardPasses(*module);
 }
 
 /// Of a module that has been read, all phases up to kernels.

@@ -450,6 +450,8 @@ void Chooser::chooseByUse() {
       result.byModule[module] = static_cast<int64_t>(result.choices.size());
     result.choices.push_back({std::move(modules), {}, {}});
   }
+  if (result.choices.empty())
+    warnings.push_back("policy 'auto' finds no modules to cut the model at: the whole model is one unit");
   choose(0, {});
 }
 

@@ -39,6 +39,7 @@ private:
   void visitMember(size_t module);
   void add(size_t module);
   void joinShared();
+  bool contains(size_t module, size_t below) const;
   void measure(Piece &piece) const;
   std::vector<size_t> getParameters(size_t module) const;
   int64_t getBytes(const std::vector<size_t> &parameters) const;
@@ -58,10 +59,17 @@ Pieces::Pieces(const ModuleTree &tree, const std::vector<bool> &ignoredModules,
   total = getBytes(getParameters(0));
 }
 
+/// Whether every way from the root to `below` goes through `module`. What modules share is in none of them.
+bool Pieces::contains(size_t module, size_t below) const {
+  while (below != module && below != 0)
+    below = tree.getAncestor(below);
+  return below == module;
+}
+
 std::vector<size_t> Pieces::getParameters(size_t module) const {
   std::vector<size_t> found;
   for (size_t below : tree.getSubtree(module))
-    if (!ignoredModules[below])
+    if (!ignoredModules[below] && contains(module, below))
       for (size_t parameter : tree.getOwnParameters(below))
         if (!ignoredParameters[parameter])
           found.push_back(parameter);

@@ -10,7 +10,7 @@
 // - Pieces that share a parameter are one, which no other piece joins: it is used at both ends of the step.
 // - A piece with less than an eighth of the mean piece's bytes joins the next one in the order of use, the last one
 //   the one before. Frozen and trainable pieces do not join.
-// - Parameters of modules that contain pieces stay with the root.
+// - Parameters of modules that contain pieces, and of modules that several pieces share, stay with the root.
 //
 // Blocks are not joined, however many ranks there are: modelled plans of Llama-3-8B and GPT-2 124M on 8 to 512 ranks
 // gain at most 0.9 % by units of several blocks, and lose up to 4 % (benchmark/plan_units.py).

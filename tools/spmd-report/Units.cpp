@@ -33,19 +33,20 @@ static Expected<units::Policy> readPolicies(const Arguments &arguments) {
     return units::annotationsPolicy();
   if (!arguments.policyFile.empty())
     return Status::badInput("--policy and --policy-file exclude each other");
-  units::Policy any;
-  any.kind = units::Policy::Kind::any;
+  // Each by itself first, so that a position counts from its beginning.
+  std::string all;
   for (const std::string &text : arguments.policies) {
     Expected<units::Policy> policy = units::parsePolicy(text);
     if (!policy)
       return Status::badInput("--policy: " + policy.error().message);
     if (arguments.policies.size() == 1)
       return policy;
-    any.text += (any.text.empty() ? "or(" : ";") + text;
-    any.parts.push_back(std::move(*policy));
+    all += (all.empty() ? "or(" : ";") + text;
   }
-  any.text += ")";
-  return any;
+  Expected<units::Policy> policy = units::parsePolicy(all + ")");
+  if (!policy)
+    return Status::badInput("--policy: " + policy.error().message);
+  return policy;
 }
 
 static Status report(const Arguments &arguments) {

@@ -11,8 +11,6 @@
 
 namespace spmd::cost {
 
-/// The price of each command of a list when nothing else runs: first `latency` seconds in which it shares nothing, then
-/// `seconds` on its resource.
 /// What a kernel computes, be it a command of a plan or an op of a step.
 struct KernelWork {
   CommandKind kind = CommandKind::Kernel;
@@ -25,6 +23,8 @@ struct KernelWork {
 /// Seconds of a kernel when nothing else runs: the price of every kernel comes from here.
 double kernelSeconds(const KernelWork &work, const Machine &machine);
 
+/// The price of each command of a list when nothing else runs: first `latency` seconds in which it shares nothing, then
+/// `seconds` on its resource.
 struct Prices {
   std::vector<double> latency, seconds;
   std::vector<Resource> resource;

@@ -1,5 +1,6 @@
 //===- AdvanceLastReduction.cpp - spmd-advance-last-reduction -------------===//
 
+#include "dialects/Spmd/Roles.h"
 #include "dialects/Spmd/Spmd.h"
 #include "spmd/Transforms/Collectives/Passes.h"
 #include "spmd/Transforms/StepPass.h"
@@ -38,11 +39,13 @@ LogicalResult AdvanceLastReductionPass::runOnStep(func::FuncOp step) {
   for (auto op : step.getBody().front().getOps<ReduceScatterOp>())
     if (op.getUnitAttr())
       reductions.push_back(op);
-  // Before the third from the end begins what other reductions and, in a step of several microbatches, other backward
-  // passes wait for.
+  // Before the third from the end is what other reductions and, in a step of several microbatches, other backward passes
+  // wait for. Reductions of several backward passes have the optimizer and the next forward between them.
   if (reductions.size() < 3)
     return success();
   Operation *first = reductions[reductions.size() - 3], *last = reductions.back();
+  if (getSegment(first) != getSegment(last))
+    return success();
   llvm::SmallPtrSet<Operation *, 32> needed = getNeeded(first, last);
   Operation *place = last;
   for (Operation *op = first->getNextNode(); op != last;) {

@@ -78,6 +78,17 @@ TEST(UnitsByUse, SharedParametersAreAUnitOfTheirOwn) {
   EXPECT_EQ(describeUnits(tree), "embed head | h.0 | h.1 | h.2 norm");
 }
 
+TEST(UnitsByUse, ModulesThatBlocksShareAreNoPartOfThem) {
+  // Registered in the root as well, and in the blocks alone.
+  std::vector<TestModule> modules = makeTransformer();
+  for (size_t block : {3, 4, 5})
+    modules[block].children = {"rel"};
+  modules.push_back({"rel", "m.Bias", 300});
+  EXPECT_EQ(describeUnits(makeTree(modules)), "embed | h.0 | h.1 | h.2 | norm head");
+  modules[0].children.push_back("rel");
+  EXPECT_EQ(describeUnits(makeTree(modules)), "embed | rel | h.0 | h.1 | h.2 | norm head");
+}
+
 TEST(UnitsByUse, FrozenModulesStayApart) {
   std::vector<TestModule> modules = makeTransformer();
   modules[6].numel = 0;

@@ -184,7 +184,8 @@ def AdvanceLastReduction : Pass<"spmd-advance-last-reduction", "::mlir::ModuleOp
     language model the last one is that of the embedding, the largest of all.
 
     Only ops behind the third reduction from the end move, so that gradients of the two
-    last units live longer and no others. Steps with fewer reductions stay as they are.
+    last units live longer and no others. Steps with fewer reductions in their last
+    backward pass stay as they are.
 
     Input: synchronous collectives. Output: the same ops in another order; every value
     is what it was.
