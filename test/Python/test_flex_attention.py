@@ -151,8 +151,10 @@ def test_no_scores_in_the_plan(tmp_path: Path) -> None:
 @pytest.mark.parametrize("score_mod, message", [
     (lambda s, b, h, q, k: 20 * torch.tanh(s / 20), "a score_mod computes aten.div.Tensor of the score"),
     (lambda s, b, h, q, k: (q - k) * 1.0, "values that do not depend on the score"),
+    (lambda s, b, h, q, k: s.mul_(2), "a score_mod writes into the score"),
+    (lambda s, b, h, q, k: torch.where(q >= k, s.add_(1), float("-inf")), "a score_mod writes into the score"),
     (lambda s, b, h, q, k: torch.where(q >= k, s, -1e9), "a score_mod computes aten.where.self of the score"),
-], ids=["soft-cap", "constant", "finite"])
+], ids=["soft-cap", "constant", "in place", "in place, masked", "finite"])
 def test_functions_of_scores_that_are_refused(score_mod, message) -> None:
     with pytest.raises(spmd.CaptureError, match=re.escape(message)) as error:
         capture_function(lambda q, k, v: flex_attention(q, k, v, score_mod=score_mod), [t.detach() for t in heads(0)])

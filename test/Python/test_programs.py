@@ -488,7 +488,7 @@ def test_says_what_differs_when_it_compiles_too_often() -> None:
     step(x, y, 0.0)
     with pytest.warns(spmd.Remark, match="compiled again: argument 'smoothing' is 0.1, it was 0.0"):
         step(x, y, 0.1)
-    with pytest.raises(RuntimeError, match=r"new each time:\n  x\[6, 8\], y\[6\]\n  argument 'smoothing' is 0.1, it was 0.0\n"
+    with pytest.raises(RuntimeError, match=r"reason of each compilation:\n  x\[6, 8\], y\[6\]\n  argument 'smoothing' is 0.1, it was 0.0\n"
                                            r"now: argument 'smoothing' is 0.2, it was 0.1\n"):
         step(x, y, 0.2)
 

@@ -27,6 +27,7 @@ from torch.nn.utils import prune
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 import spmd
+from spmd.capture.world.reads import files
 
 ROWS, CALLS = 4, 4
 GLOBAL = 1.0
@@ -331,6 +332,14 @@ def test_a_place_is_named_with_what_is_new() -> None:
     owner.options.scale = 2.0
     with pytest.warns(spmd.Remark, match="compiled again: 'owner.options.scale' is 2.0, it was 1.0"):
         step(torch.ones(ROWS, 3, dtype=torch.float64))
+
+
+def test_a_file_that_is_only_asked_for_may_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files.File, "status", lambda file: pytest.fail("its size and time are compared"))
+    _, run = losses(lambda o: 1.0 if o.exists() and os.path.isfile(o) else 2.0, make_file(), lambda o, v: o.write_text("x" * int(v)),
+                    lambda step: spmd.compile(step, ranks=2))
+    assert run.compiles == 1
+    assert open.__module__ == "io" and isinstance(os.listdir, types.BuiltinFunctionType)
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import Any, Callable
 
 import torch
 import torch.utils.checkpoint
-from torch.autograd.graph import get_gradient_edge
 
 from .tracing import DisableTorchFunctionSubclass
 
@@ -36,14 +35,26 @@ SelectiveCheckpointMode = torch.utils.checkpoint._CachingTorchDispatchMode
 top_saved_tensors_default_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 
 
+class _Input(torch.autograd.Function):
+    """Has the node of its input behind it, as a view has, and does not look at the input's memory."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: torch.Tensor) -> torch.Tensor:
+        return torch.empty(())
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> None:
+        return None
+
+
 def accumulation_hooks_of(parameter: torch.Tensor) -> tuple[Any, list[dict[int, Callable]]]:
     """The AccumulateGrad node of a leaf, and the tables of the hooks that run after it and before it; there is no public query.
     PyTorch makes another node, without hooks, if nothing holds the old one."""
     if not parameter.is_leaf or parameter.is_inference():
         return None, []
-    # Without gradients it has no node; and a parameter that the ranks have is not read from them.
+    # Without gradients it has no node; and a parameter that the ranks have, whose memory is away, is not read from them.
     with torch.inference_mode(False), torch.enable_grad(), DisableTorchFunctionSubclass():
-        node = get_gradient_edge(parameter).node
+        node = _Input.apply(parameter).grad_fn.next_functions[0][0]
     return node, [hooks_table(node.register_hook), hooks_table(node.register_prehook)]
 
 

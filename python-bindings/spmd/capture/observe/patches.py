@@ -340,6 +340,11 @@ GET_RANK = CodePatch("torch.distributed:get_rank", "__code__", "A step whose gra
 _OUTPUT = "A compiled step prints and logs only once, during the capture."
 PRINT = Patch("builtins", "print", _OUTPUT)
 LOGGER_HANDLE = Patch("logging:Logger", "handle", _OUTPUT)
+_FILES = "A call compares what is in the files and folders that the step reads."
+OPEN = tuple(Patch(owner, "open", _FILES) for owner in ("builtins", "io", "_io"))
+OS_OPEN = Patch("os", "open", _FILES)
+LISTDIR = Patch("os", "listdir", _FILES)
+SCANDIR = Patch("os", "scandir", _FILES)
 CLOCKS = tuple(Patch("time", name, "A compiled step reads the clock only once, during the capture.")
                for name in ("time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
                             "process_time", "process_time_ns"))

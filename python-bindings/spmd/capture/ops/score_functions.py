@@ -29,14 +29,17 @@ def added_to_scores(function: Callable[[torch.Tensor], torch.Tensor], shape: tup
       CaptureError: it does something else, or reads a tensor that requires a gradient.
     """
     scores = torch.zeros(shape, dtype=torch.promote_types(like.dtype, torch.float32), device=like.device)
+    begin = traced_node(scores)
     with torch.enable_grad():  # shows whether a captured tensor has a gradient
         result = function(scores)
+    if traced_node(scores) is not begin:
+        raise error_at(users_frames(), "a score_mod writes into the score", "return a new value: score + bias in place of score += bias")
     if result.shape == scores.shape and memory_of(result) == memory_of(scores):
         return None
     if result.requires_grad:
         raise error_at(users_frames(), "a score_mod reads a tensor that requires a gradient, which it would not get",
                        "detach() the tensor, or add a bias with a gradient by F.scaled_dot_product_attention(attn_mask=bias)")
-    _check(traced_node(scores), traced_node(result))
+    _check(begin, traced_node(result))
     return result.to(scores.dtype)
 
 

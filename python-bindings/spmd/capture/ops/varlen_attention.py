@@ -49,7 +49,10 @@ def _varlen_attention(query, key, value, cu_seq_q, cu_seq_k, max_q, max_k, is_ca
         raise error_at(users_frames(), "varlen_attn with cu_seq_k=None is not supported", "pass cu_seq_q as cu_seq_k, too")
     query_ends = cu_seq_q[1:]
     key_ends = query_ends if cu_seq_k is cu_seq_q else cu_seq_k[1:]
-    mask = _mask(query_ends, key_ends, tuple(window_size or (-1, -1)), query.shape[0], key.shape[0])
+    window = tuple(window_size or (-1, -1))
+    if is_causal and window[1] < 0:  # PyTorch 2.10 says it by this argument, later releases by a window
+        window = (window[0], 0)
+    mask = _mask(query_ends, key_ends, window, query.shape[0], key.shape[0])
     heads = (t.transpose(0, 1).unsqueeze(0) for t in (query, key, value))
     out, logsumexp = attention_with_logsumexp(*heads, mask, scale)
     return out.squeeze(0).transpose(0, 1), logsumexp.squeeze(0), query.new_empty(0)

@@ -18,6 +18,7 @@ from .entries import read_all, read_contained, read_item, read_size, write_attri
 from .guards import line_of
 from .places import READERS, Kind, Read
 from .records import Records
+from .scope import is_of_python
 from .values import ABSENT, BOUND, CONTAINERS, LEAVES, MAPPINGS, TRACED
 
 
@@ -160,10 +161,24 @@ def _type_of(records: Records, args: list[Any]) -> None:
 
 
 def _status(records: Records, args: list[Any]) -> None:
-    """Functions of Python's library ask only whether a file is there."""
     if args and isinstance(args[0], (str, bytes, os.PathLike)):
-        is_asked = records.line()[0].co_name in ("exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink")
-        records.read_file(os.path.abspath(os.fsdecode(args[0])), "kind" if is_asked else "status")
+        records.read_file(os.path.abspath(os.fsdecode(args[0])), "kind" if _asks_for_a_file(records.frame()) else "status")
+
+
+def _contents(records: Records, args: list[Any]) -> None:
+    """A function of os that the user's code imported by its name, before it was replaced."""
+    path = args[0] if args and args[0] is not None else "."
+    if isinstance(path, (str, bytes, os.PathLike)):
+        records.read_file(os.path.abspath(os.fsdecode(path)))
+
+
+def _asks_for_a_file(frame: types.FrameType | None) -> bool:
+    """Whether a function of Python's library that only tells whether a file is there runs; pathlib's ask Path.stat()."""
+    while frame is not None and is_of_python(frame.f_code.co_filename):
+        if frame.f_code.co_name in ("exists", "lexists", "isfile", "isdir", "islink", "is_file", "is_dir", "is_symlink"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def match_class(records: Records, value: Any, cls: type, names: tuple[str, ...], count: int) -> None:
@@ -220,7 +235,7 @@ _KNOWN: dict[Any, Callable[[Records, list[Any]], None]] = {
     setattr: _setattr, delattr: _setattr, object.__setattr__: _setattr, object.__delattr__: _setattr,
     vars: _vars, len: _len, contextvars.ContextVar.get: _context, contextvars.ContextVar.set: _set_context,
     **dict.fromkeys((object.__reduce_ex__, object.__reduce__, getattr(object, "__getstate__", None), pickle.dumps), _instance),
-    isinstance: _class_of, type: _type_of, os.stat: _status, os.lstat: _status, os.access: _status,
+    isinstance: _class_of, type: _type_of, os.stat: _status, os.lstat: _status, os.access: _status, os.listdir: _contents, os.scandir: _contents,
     **dict.fromkeys((issubclass, id, callable, hash, super, print, object.__new__, object.__init__, builtins.__build_class__,
                      builtins.__import__, globals, locals, repr), _nothing),
 }

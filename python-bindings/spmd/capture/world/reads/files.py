@@ -1,13 +1,14 @@
 """Files that a step reads: a call finds them with what they had when the step was traced, or has another program.
 
-Python tells audit hooks of each file that it opens and of each folder that it lists, whoever does it. An audit hook stays until
-the process ends, so there is one, which does nothing unless a step is traced.
+While a step is traced, the functions that open files and list folders are replaced. An audit hook would see them all, but it stays until
+the process ends, and slows each id() down from then on.
 """
 from __future__ import annotations
 
 import contextlib
 import functools
 import hashlib
+import io
 import os
 import stat
 import sys
@@ -16,12 +17,14 @@ import time
 import types
 from typing import Any, Callable, Iterator
 
+from ...observe import patches
 from .scope import FILE_READERS, is_called_to_trace, is_observed, is_of_python, is_of_torch
 from .values import ABSENT
 
+_METADATA = os.path.join("importlib", "metadata")  # looks for the version of a package in each folder of sys.path
 _LARGEST = 1 << 24  # bytes; of a larger file its size and its time count
 _TICK = 100_000_000  # nanoseconds; a file may change twice in one tick of its clock
-_listeners: list[Callable[[str, tuple[Any, ...]], None]] = []
+_CHANGING = ("/proc/", "/sys/", "/dev/")  # what the system tells of itself is new at each look
 
 
 class File:
@@ -79,27 +82,15 @@ def _of_time(found: os.stat_result) -> tuple[int, ...]:
     return found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
 
 
-@functools.cache
-def _add_hook() -> None:
-    def hear(event: str, args: tuple[Any, ...]) -> None:
-        if _listeners and event in ("open", "os.listdir", "os.scandir"):
-            for listener in list(_listeners):
-                listener(event, args)
-    sys.addaudithook(hear)
-
-
-def _is_read(event: str, args: tuple[Any, ...]) -> bool:
-    if event != "open":
-        return True
-    mode, flags = args[1], args[2]
-    return mode[:1] == "r" if isinstance(mode, str) else not flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+def _is_read(mode: str, flags: int) -> bool:
+    return mode[:1] == "r" and not flags & (os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
 
 def _reader(frame: types.FrameType | None) -> types.FrameType | None:
     """The frame of observed code for which a file is opened; None where a module is imported, a warning is shown, or something is traced."""
     while frame is not None:
         path = frame.f_code.co_filename
-        if path.startswith("<frozen importlib") or path.endswith(("linecache.py", "tokenize.py")) or is_of_python(path) and is_called_to_trace(frame):
+        if path.startswith("<frozen importlib") or path.endswith(("linecache.py", "tokenize.py")) or _METADATA in path or is_of_python(path) and is_called_to_trace(frame):
             return None
         if not is_of_python(path) and is_observed(path, frame.f_globals):
             return frame
@@ -113,19 +104,39 @@ def _reader(frame: types.FrameType | None) -> types.FrameType | None:
 @contextlib.contextmanager
 def opened(note: Callable[[str, types.FrameType], None]) -> Iterator[None]:
     """While entered, `note` gets each path that observed code reads, and its frame. Of other threads it gets none."""
-    _add_hook()
     own = threading.get_ident()
 
-    def listen(event: str, args: tuple[Any, ...]) -> None:
-        path = args[0] if args[0] is not None else "."
-        if isinstance(path, int) or threading.get_ident() != own or not _is_read(event, args):
+    def hear(path: Any) -> None:
+        path = "." if path is None else path
+        if threading.get_ident() != own or not isinstance(path, (str, bytes, os.PathLike)):
             return
         frame = _reader(sys._getframe(2))
-        if frame is not None:
-            note(os.path.abspath(os.fsdecode(path)), frame)
+        path = os.path.abspath(os.fsdecode(path))
+        if frame is not None and not path.startswith(_CHANGING):
+            note(path, frame)
 
-    _listeners.append(listen)
-    try:
+    @functools.wraps(io.open)
+    def open_(file: Any, mode: Any = "r", *args: Any, **options: Any) -> Any:
+        if isinstance(mode, str) and _is_read(mode, 0):
+            hear(file)
+        return open_.__wrapped__(file, mode, *args, **options)
+
+    @functools.wraps(os.open)
+    def os_open(path: Any, flags: int, *args: Any, **options: Any) -> Any:
+        if _is_read("r", flags):
+            hear(path)
+        return os_open.__wrapped__(path, flags, *args, **options)
+
+    @functools.wraps(os.listdir)
+    def listdir(path: Any = None) -> Any:
+        hear(path)
+        return listdir.__wrapped__(path)
+
+    @functools.wraps(os.scandir)
+    def scandir(path: Any = None) -> Any:
+        hear(path)
+        return scandir.__wrapped__(path)
+
+    with patches.replaced({patches.OS_OPEN: os_open, patches.LISTDIR: listdir, patches.SCANDIR: scandir}
+                          | dict.fromkeys(patches.OPEN, open_)):
         yield
-    finally:
-        _listeners.remove(listen)

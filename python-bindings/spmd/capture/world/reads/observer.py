@@ -38,6 +38,7 @@ class Observer:
         self._tables: dict[int, tuple[types.CodeType, dict[int, tuple[Handler, Any]] | None]] = {}
         self._frame: types.FrameType | None = None
         records.line = self._line
+        records.frame = lambda: self._frame
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:

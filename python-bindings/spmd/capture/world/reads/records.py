@@ -58,6 +58,7 @@ class Records:
         self._is_ignored = is_ignored
         self.holders: dict[int, Holder] = {}
         self.line: Callable[[], tuple[types.CodeType, int]] = lambda: (compile("", "", "exec"), 0)
+        self.frame: Callable[[], types.FrameType | None] = lambda: None  # of the code that reads
         self._containers: dict[int, tuple[Any, str]] = {}  # that objects lead to which may have been there before the trace
         self._owners: dict[int, Any] = {}  # objects, by the id of their __dict__
         self._objects: dict[int, Any] = {}  # that were there before the trace
