@@ -93,6 +93,18 @@ def test_blocks_that_a_table_leaves_out() -> None:
     Step(lambda q, k, v: flex_attention(q, k, v, block_mask=narrow)).check(lambda q, k, v: dense(q, k, v, mask), [()])
 
 
+def test_another_mask_in_the_same_object() -> None:
+    """`mask_mod` and the tables of a cached mask are read at every call."""
+    masks = [create_block_mask(mod, None, None, TIME, TIME, device="cpu", BLOCK_SIZE=16) for mod in (causal, lambda b, h, q, k: q <= k)]
+    cached, (q, k, v) = masks[0], [p.detach() for p in heads(0)]
+    step = Step(lambda q, k, v: flex_attention(q, k, v, block_mask=cached))
+    step.optimizer.param_groups[0]["lr"] = 0.0
+    compiled = spmd.compile(step.__call__, ranks=2)
+    for mask in (torch.ones(TIME, TIME).tril().bool(), torch.ones(TIME, TIME).triu().bool()):
+        torch.testing.assert_close(compiled(step.model, step.optimizer), dense(q, k, v, mask).square().sum())
+        vars(cached).update(vars(masks[1]))
+
+
 def test_documents_compile_once() -> None:
     """New ids of documents, and rows with another number of documents, are values of the batch."""
     programs = []

@@ -19,7 +19,7 @@ _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 
 # Parts of PyTorch that keep numbers which a step reads.
 _OF_TORCH = tuple(_TORCH + part.replace("/", os.sep) for part in (
-    "nn/modules/", "nn/utils/", "optim/lr_scheduler.py", "optim/swa_utils.py", "distributions/", "ao/", "amp/autocast_mode.py"))
+    "nn/attention/", "nn/modules/", "nn/utils/", "optim/lr_scheduler.py", "optim/swa_utils.py", "distributions/", "ao/", "amp/autocast_mode.py"))
 # What PyTorch does around each call of a module: the hooks and modes that it reads are guarded by programs.look_at().
 _AROUND_MODULES = _TORCH + os.path.join("nn", "modules", "module.py")
 # Parts of Python that read or copy the user's objects.
