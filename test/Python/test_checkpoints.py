@@ -406,7 +406,7 @@ def test_a_program_that_ends_finishes_its_checkpoint(tmp_path) -> None:
     script = tmp_path / "script.py"
     script.write_text(f"""
 import sys
-sys.path[:0] = {sys.path[:3]!r}
+sys.path[:0] = {[*sys.path[:3], str(Path(__file__).parent.parent)]!r}
 from test_checkpoints import Training
 training = Training(2)
 training.run(0, 1)

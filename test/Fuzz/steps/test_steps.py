@@ -12,7 +12,6 @@ import pytest
 import torch
 from generate import generate
 from minimize import minimize
-from python_processes import PYTHON
 from refusals import LISTED, Refusal, is_listed, small_program
 
 HERE = Path(__file__).resolve().parent
@@ -20,7 +19,7 @@ SEEDS = range(8)
 
 
 def test_a_sample_agrees_with_eager(tmp_path) -> None:
-    done = subprocess.run([PYTHON, HERE / "run.py", f"{SEEDS.start}:{SEEDS.stop}", "--sample"],
+    done = subprocess.run([sys.executable, HERE / "run.py", f"{SEEDS.start}:{SEEDS.stop}", "--sample"],
                           capture_output=True, text=True, env={**os.environ, "XDG_CACHE_HOME": str(tmp_path)})
     assert done.returncode == 0, done.stdout + done.stderr
     print("counts: random steps:", done.stdout.splitlines()[-1])
