@@ -8,6 +8,7 @@ CAPTURE = Path(__file__).parents[2] / "python-bindings" / "spmd" / "capture"
 MOST_PARAMETERS = 6
 # Signatures that are not ours: of operators, of methods of PyTorch, and of documented functions.
 GIVEN = {"ops/composites.py", "ops/spelled_out.py", "ops/sync_batch_norm.py:forward", "ops/draws.py:_rrelu_backward",
+         "ops/flex_attention.py:__call__", "ops/varlen_attention.py:_varlen_attention",
          "optimizer/adafactor.py:_update", "__init__.py:capture", "ops/custom_ops.py:register_kernel"}
 
 

@@ -98,7 +98,7 @@ class Records:
         elif not isinstance(value, (*LEAVES, *TRACED)):
             if isinstance(value, CONTAINERS):
                 self._containers.setdefault(id(value), (value, label))
-            elif isinstance(value, BOUND) and not isinstance(value.__self__, types.ModuleType) and depth < 4:
+            elif isinstance(value, BOUND) and not isinstance(value.__self__, types.ModuleType) and depth < 4 and not _is_shared(value.__self__):
                 self.register(value.__self__, label, was_there, depth + 1)
             if was_there:
                 self._objects.setdefault(id(value), (value, label))
@@ -207,6 +207,12 @@ _OF_OBJECTS = (Kind.ATTRIBUTE, Kind.COMPUTED, Kind.MEMBER)
 
 
 _ORDERED = (list, collections.deque, collections.OrderedDict, bytearray, array.array)
+
+
+def _is_shared(generator: Any) -> bool:
+    """The generator of the functions of `random` and `numpy.random`; what a step draws of it, side_effects.py knows."""
+    numpy = sys.modules.get("numpy")
+    return generator is random.random.__self__ or numpy is not None and generator is getattr(numpy.random.rand, "__self__", None)  # type: ignore[attr-defined]
 
 
 def _is_random(value: Any) -> bool:

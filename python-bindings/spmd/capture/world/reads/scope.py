@@ -45,12 +45,12 @@ def is_of_python(path: str) -> bool:
 
 
 def is_called_to_trace(frame: types.FrameType) -> bool:
-    """Whether this compiler or a private package of PyTorch has called the code of Python's library that a frame runs. PyTorch's private
-    packages keep objects of their own there: torch.vmap reads its state by functools.cached_property."""
+    """Whether this compiler or torch.vmap has called the code of Python's library that a frame runs: vmap reads its state by
+    functools.cached_property. Other parts of PyTorch call the user's functions through that library."""
     caller = frame.f_back
     while caller is not None and is_of_python(caller.f_code.co_filename):
         caller = caller.f_back
-    return caller is not None and caller.f_code.co_filename.startswith((_OURS, _TORCH + "_"))
+    return caller is not None and caller.f_code.co_filename.startswith((_OURS, _TORCH + "_functorch"))
 
 
 def is_observed(path: str, table: dict[str, Any], function: str = "") -> bool:
