@@ -15,6 +15,8 @@ using namespace spmd;
 
 /// Probes that follow the bytes of the values; then the distance is halved.
 static constexpr int kGuessedProbes = 5;
+/// Values of a list of which every beginning is planned.
+static constexpr size_t kScanned = 32;
 
 namespace {
 
@@ -72,6 +74,14 @@ size_t RecomputedPlans::guess(size_t from, int64_t bytes, int64_t budget) const 
 }
 
 size_t RecomputedPlans::findLeast(size_t few, int64_t budget) {
+  // An arena need not shrink with each value. Of a short list every count is tried, so that a larger budget never takes
+  // more values.
+  if (size() <= kScanned) {
+    size_t count = few + 1;
+    while (count < size() && bytesOf(count) > budget)
+      ++count;
+    return count;
+  }
   size_t most = size(), last = few;
   for (int probe = 0; most - few > 1; ++probe) {
     bool isGuessed = probe < kGuessedProbes && bytesOf(last) != INT64_MAX;

@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 import spmd
+from spmd.offloaded import slot_of
 from spmd.training import initialization
 
 
@@ -74,7 +75,10 @@ def bytes_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> int:
     """Of memory that tensors have here, looked at past what fetches them."""
     with torch._C.DisableTorchFunctionSubclass():
         states = [t for state in optimizer.state.values() for t in state.values()]
-        return sum(t.untyped_storage().nbytes() for t in (*model.parameters(), *model.buffers(), *states))
+        tensors = (*model.parameters(), *model.buffers(), *states)
+        slots = [slot_of(t) for t in tensors]
+        return sum((t if slot is None or slot.memory is None else slot.memory).untyped_storage().nbytes()
+                   for t, slot in zip(tensors, slots))
 
 
 @pytest.mark.parametrize("ranks, options", [(1, {}), (4, {}), (3, {"mode": "replicate"}), (2, {"policy": "class:Linear"})],

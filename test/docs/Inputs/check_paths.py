@@ -30,6 +30,8 @@ def main():
     for path in sorted(set(texts(root))):
         if "Mistakes" in path.parts:
             continue  # made-up names, and a table that has a test of its own
+        if path.name == ".lit_test_times.txt":
+            continue  # names tests as lit does, from the folder of tests on
         if path.parent == root / "examples" and path.suffix == ".txt":
             continue  # what a model was trained on, and no document
         text = path.read_text()
