@@ -17,14 +17,19 @@ LogicalResult spmd::runSilently(ModuleOp module, const PipelineOptions &options,
   return failure(failed(buildPipeline(pm, options, from, to, llvm::nulls(), verifies)) || failed(pm.run(module)));
 }
 
-std::optional<int64_t> spmd::planBytes(ModuleOp module, const PipelineOptions &options, Phase from) {
+static int64_t getArenaBytes(plan::ProgramOp program) { return program.getStateBytes() + program.getTransientBytes(); }
+
+/// A copy of `module`, which is after phase `from`, with its plan; null when it cannot be planned.
+static OwningOpRef<ModuleOp> planCopy(ModuleOp module, const PipelineOptions &options, Phase from, bool verifies) {
   OwningOpRef<ModuleOp> planned = module.clone();
-  if (failed(runSilently(*planned, options, from, Phase::plan)))
-    return std::nullopt;
-  plan::ProgramOp program = getProgram(*planned);
-  if (!program)
-    return std::nullopt;
-  return program.getStateBytes() + program.getTransientBytes();
+  if (failed(runSilently(*planned, options, from, Phase::plan, verifies)) || !getProgram(*planned))
+    return {};
+  return planned;
+}
+
+std::optional<int64_t> spmd::planBytes(ModuleOp module, const PipelineOptions &options, Phase from) {
+  OwningOpRef<ModuleOp> planned = planCopy(module, options, from, /*verifies=*/true);
+  return planned ? std::optional(getArenaBytes(getProgram(*planned))) : std::nullopt;
 }
 
 static std::optional<double> modelSeconds(ModuleOp planned, plan::ProgramOp program) {
@@ -44,13 +49,11 @@ static std::optional<double> modelSeconds(ModuleOp planned, plan::ProgramOp prog
 
 std::optional<ComparedPlan> spmd::comparePlan(ModuleOp module, const PipelineOptions &options, Phase from,
                                               bool withTime) {
-  OwningOpRef<ModuleOp> planned = module.clone();
-  if (failed(runSilently(*planned, options, from, Phase::plan, /*verifies=*/false)))
+  OwningOpRef<ModuleOp> planned = planCopy(module, options, from, /*verifies=*/false);
+  if (!planned)
     return std::nullopt;
   plan::ProgramOp program = getProgram(*planned);
-  if (!program)
-    return std::nullopt;
-  ComparedPlan plan{static_cast<int64_t>(program.getStateBytes() + program.getTransientBytes()), 0};
+  ComparedPlan plan{getArenaBytes(program), 0};
   if (!withTime)
     return plan;
   std::optional<double> seconds = modelSeconds(*planned, program);

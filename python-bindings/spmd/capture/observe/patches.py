@@ -94,12 +94,12 @@ class Patch:
         is_own = self.name in vars(owner)
         # From the table of the owner, because getattr() would turn a class method into a bound method.
         saved = vars(owner)[self.name] if is_own else None if self.is_lazy else getattr(owner, self.name)
-        with kept_sequence_slots(owner):
+        with kept_sequence_slots(owner, self.name):
             setattr(owner, self.name, value)
         try:
             yield
         finally:
-            with kept_sequence_slots(owner):
+            with kept_sequence_slots(owner, self.name):
                 if is_own:
                     setattr(owner, self.name, saved)
                 else:

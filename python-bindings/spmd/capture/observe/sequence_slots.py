@@ -15,9 +15,10 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 
 
 @contextlib.contextmanager
-def kept_sequence_slots(owner: Any) -> Iterator[None]:
-    """Sets the slots of a class and its subclasses to what they were, when the region ends. Does nothing for other objects."""
-    offset = _offset() if isinstance(owner, type) else None
+def kept_sequence_slots(owner: Any, name: str) -> Iterator[None]:
+    """A region that sets the attribute `name` of `owner`. At its end the slots of a class and its subclasses are what they were; other
+    objects, and other names than `__getitem__`, have no slot to keep."""
+    offset = _offset() if isinstance(owner, type) and name == "__getitem__" else None
     before = {} if offset is None else {kind: _slot(kind) for kind in _with_subclasses(owner)}
     try:
         yield
